@@ -1,0 +1,6 @@
+//! Graph, reference interpreter, search, code generation, plan and CPU runtime of Luminal.
+
+pub mod dtype;
+pub mod graph;
+pub mod kernel;
+pub mod plan;

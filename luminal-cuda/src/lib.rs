@@ -1,0 +1,1 @@
+//! PTX rendering and interpretation.

@@ -1,0 +1,1 @@
+//! `#[model]`, `#[dim]`, `#[derive(Module)]`, `#[derive(Output)]`.

@@ -1,0 +1,1 @@
+//! Luminal: models compiled by search at `cargo build`.
