@@ -1,6 +1,7 @@
 //! Graph, reference interpreter, search, code generation, plan and CPU runtime of Luminal.
 
 pub mod dtype;
+pub mod error;
 pub mod graph;
 pub mod kernel;
 pub mod plan;

@@ -3,6 +3,7 @@
 //! The graph is what tracing produces and what everything below starts from; its meaning is defined by
 //! [`crate::reference`]. Nodes are in topological order: an operand has a smaller number.
 
+mod build;
 mod op;
 
 pub use op::{Binary, Op, Reduce, Unary};
