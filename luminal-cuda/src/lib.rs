@@ -1,1 +1,4 @@
 //! PTX rendering and interpretation.
+
+#[cfg(feature = "interpreter")]
+pub mod interpreter;
