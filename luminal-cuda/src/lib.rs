@@ -2,3 +2,5 @@
 
 #[cfg(feature = "interpreter")]
 pub mod interpreter;
+#[cfg(feature = "build")]
+pub mod ptx;

@@ -455,7 +455,7 @@ fn compare(suffixes: &mut Suffixes, operands: &mut Operands) -> Result<Op> {
         None => None,
         Some(function) => {
             let with = operands.destination(Type::Predicate)?;
-            Some(Combine { function, with, negated: false })
+            Some(Combine { function, with })
         }
     };
     Ok(Op::Compare { compare, ty, combine, dst, a, b })
