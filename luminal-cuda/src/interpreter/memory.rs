@@ -8,6 +8,8 @@ use std::ops::Range;
 const BASE: u64 = 0x7f00_0000_0000;
 /// Alignment of buffers, as cudaMalloc gives it.
 const ALIGN: usize = 256;
+/// How far behind a buffer an address is reported as beyond it.
+const NEAR: usize = 1 << 20;
 /// What unwritten memory holds.
 const POISON: u8 = 0xA5;
 
@@ -115,7 +117,7 @@ impl Memory {
     fn outside(&self, start: usize, address: u64, length: usize) -> String {
         let before = self.buffers.iter().enumerate().rev().find(|(_, buffer)| buffer.start <= start);
         match before {
-            Some((number, buffer)) if start < self.bytes.len() => format!(
+            Some((number, buffer)) if start < buffer.end + NEAR => format!(
                 "{length} bytes at offset {} of buffer {number}, which has {} bytes",
                 start - buffer.start,
                 buffer.len()
