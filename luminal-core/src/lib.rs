@@ -3,5 +3,6 @@
 pub mod dtype;
 pub mod error;
 pub mod graph;
+#[cfg(feature = "build")]
 pub mod kernel;
 pub mod plan;

@@ -1,13 +1,13 @@
 //! Kernels: level 1 (index notation, [`ir`]), schedules, level 2 (tile programs, [`tile`]), layouts and their expansion.
 
-#[cfg(feature = "build")]
 pub mod expand;
-#[cfg(feature = "build")]
 pub mod expr;
+pub mod interpret;
 pub mod ir;
-#[cfg(feature = "build")]
 pub mod layout;
-#[cfg(feature = "build")]
+pub mod lower;
+pub mod meaning;
 pub mod schedule;
-#[cfg(feature = "build")]
+pub mod testing;
+pub mod text;
 pub mod tile;

@@ -223,6 +223,8 @@ pub struct Block {
 pub struct Program {
     /// Name of the function that is generated.
     pub name: String,
+    /// Lines for the reader of the generated code: the user's operations that the kernel holds.
+    pub notes: Vec<String>,
     /// The kernel, every choice made: the storage of each buffer, and a place for each local one. Scratch buffers have
     /// the sizes that a block needs.
     pub kernel: Kernel,

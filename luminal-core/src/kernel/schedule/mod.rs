@@ -1,6 +1,6 @@
 //! Schedules: how a kernel is cut into blocks, loops, registers and lanes.
 
-use super::ir::{AxisId, BufferId, Storage};
+use super::ir::{AxisId, BufferId, Def, Item, Kernel, Storage};
 
 /// Loops and register tile of one definition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,6 +45,30 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// The schedule that every kernel has: one block, no lanes, one position at a time.
+    pub fn plain(kernel: &Kernel) -> Schedule {
+        let nest = |def: &Def| Nest {
+            order: def.axes.iter().chain(def.reduce.iter().flat_map(|r| &r.axes)).copied().collect(),
+            wide: 1,
+            ..Nest::default()
+        };
+        let fold = |item: &Item| match item {
+            Item::Fold { axis, .. } => Some(kernel.axes[*axis].max.max(1)),
+            Item::Def(_) => None,
+        };
+        Schedule {
+            grid: vec![],
+            folds: kernel.items.iter().filter_map(fold).collect(),
+            nests: kernel.defs().map(nest).collect(),
+            lanes: 1,
+            storage: kernel.buffers[..kernel.args].iter().map(|b| b.storage.clone()).collect(),
+            places: kernel.buffers[kernel.args..]
+                .iter()
+                .map(|b| Place::Scratch((0..b.dims.len()).collect()))
+                .collect(),
+        }
+    }
+
     /// The order in memory of an argument.
     pub fn storage(&self, argument: BufferId) -> &Storage {
         &self.storage[argument]
