@@ -70,17 +70,18 @@ fn run(
     results.collect()
 }
 
-/// Equal up to rounding; NaN equals NaN.
+/// Equal up to rounding, by the size of the element and of the greatest one; NaN equals NaN.
 fn check(what: &str, found: &[Values], expected: &[Values]) {
     for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
         let (Values::Float(found), Values::Float(expected)) = (found, expected) else {
             assert_eq!(found, expected, "{what}, argument {number}");
             continue;
         };
+        let scale = expected.iter().filter(|x| x.is_finite()).fold(0.0, |scale: f64, x| scale.max(x.abs()));
         for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
             let same = found.is_nan() && expected.is_nan()
                 || found == expected
-                || (found - expected).abs() <= 2e-5 * (expected.abs() + 1e-3) + 2e-6;
+                || (found - expected).abs() <= 1e-5 * expected.abs() + 2e-6 * scale;
             assert!(same, "{what}, argument {number}, element {place}: {found} instead of {expected}");
         }
     }
@@ -89,6 +90,10 @@ fn check(what: &str, found: &[Values], expected: &[Values]) {
 fn check_kernel(name: &str, kernel: &Kernel, sizes: &[Vec<usize>]) {
     let program = program(name, kernel);
     let text = render_module(&[&program]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    if let Some(folder) = std::env::var_os("LUMINAL_PTX_OUT") {
+        let path = std::path::Path::new(&folder).join(format!("{name}.ptx"));
+        std::fs::write(path, &text).unwrap();
+    }
     let module = Module::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
     for sizes in sizes {
         for fill in [Fill::Mixed, Fill::Negative, Fill::WithNan] {

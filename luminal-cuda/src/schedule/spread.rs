@@ -4,11 +4,11 @@ use super::access::{Access, Accesses};
 use luminal_core::kernel::ir::{AxisId, Def, Kernel};
 
 /// The threads of a block, as two axes take them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spread {
     /// The axis along which neighbouring threads lie.
     pub lane: Option<AxisId>,
-    /// Threads along it.
+    /// Threads along it, or all threads where no axis has any.
     pub lanes: usize,
     /// The axis of the upper bits of the thread number.
     pub row: Option<AxisId>,
@@ -84,34 +84,27 @@ impl<'a> Subject<'a> {
     }
 
     fn spreads(&self, threads: Option<usize>) -> Vec<Spread> {
-        let axes: Vec<Option<AxisId>> = {
-            let mut axes: Vec<Option<AxisId>> = self.axes().map(Some).collect();
-            axes.reverse();
-            axes.push(None);
-            axes
-        };
-        let counts: Vec<usize> = match threads {
-            Some(threads) => vec![threads],
-            None => vec![MAX_THREADS, 128, 64, WARP],
-        };
+        // an axis of one position is not worth threads
+        let mut axes: Vec<AxisId> = self.axes().filter(|axis| self.extents[*axis] > 1).collect();
+        axes.reverse();
+        let counts = threads.map_or(vec![MAX_THREADS, 128, 64, WARP], |threads| vec![threads]);
         let mut found = vec![];
-        for count in counts {
-            for lane in axes.iter().filter(|lane| lane.is_some() || axes.len() == 1) {
-                for row in axes.iter().filter(|row| row.is_none() || *row != lane) {
-                    let mut rows = 1;
-                    while rows <= count {
-                        // one thread along an axis is no spread
-                        if row.is_some() == (rows > 1)
-                            && (lane.is_some() && count / rows > 1 || axes.len() == 1 || rows == count)
-                        {
-                            let lane = lane.filter(|_| count / rows > 1);
-                            found.push(Spread { lane, lanes: count / rows, row: *row, rows });
-                        }
-                        rows *= 2;
-                    }
+        for count in &counts {
+            for lane in &axes {
+                found.push(Spread { lane: Some(*lane), lanes: *count, row: None, rows: 1 });
+                for row in axes.iter().filter(|row| *row != lane) {
+                    let most = self.extents[*row].next_power_of_two().min(*count / 2);
+                    let powers = (1..).map(|bits| 1 << bits).take_while(|rows| *rows <= most);
+                    found.extend(powers.map(|rows| {
+                        let lanes = count / rows;
+                        Spread { lane: Some(*lane), lanes, row: Some(*row), rows }
+                    }));
                 }
             }
         }
+        // all threads compute the same
+        let fewest = *counts.last().expect("there is a count");
+        found.push(Spread { lane: None, lanes: fewest, row: None, rows: 1 });
         found
     }
 
