@@ -190,7 +190,7 @@ fn needs_loop(
     if threads > 1 {
         size < extent || (size > threads && !exact)
     } else {
-        !exact && !(size == 1 && block == Some(1))
+        !(exact || (size == 1 && block == Some(1)))
     }
 }
 
