@@ -184,7 +184,7 @@ fn large_kernels() {
         let name = *name;
         check_program(name, kernel, program, Fill::Mixed, &[], &[WarpOrder::Rotating]);
         if name == "large_matmul" || name == "large_conv" {
-            let text = render_module(&[&program]).unwrap();
+            let text = render_module(&[program]).unwrap();
             assert!(text.contains("R2") || text.contains("R4 L16"), "{name} has no register tile:\n{text}");
         }
         if ["large_matmul", "large_matmul_transposed", "large_map", "large_softmax"].contains(&name) {
@@ -366,4 +366,43 @@ fn texts_are_as_they_were() {
         let known = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(text == known, "{path} differs; LUMINAL_BLESS=1 cargo test writes this:\n{text}");
     }
+}
+
+/// The layers of a small network for images, with a batch that is known only when they run.
+#[test]
+fn layers_with_a_free_batch() {
+    let free_batch = |mut kernel: Kernel, max: usize| {
+        kernel.axes[0].max = max;
+        kernel.axes[0].free = Some(0);
+        kernel
+    };
+    let cases = [
+        ("batch_conv", free_batch(testing::conv(6, 3, 20, 8, 8), 6)),
+        ("batch_conv_pool", free_batch(testing::conv_pool(6, 1, 16, 8, 8), 6)),
+        ("batch_linear_softmax", free_batch(testing::linear_softmax(20, 10, 128), 20)),
+        ("batch_linear", free_batch(testing::matmul(20, 64, 96), 20)),
+    ];
+    let mut programs = vec![];
+    for (name, kernel) in cases {
+        let program = program(name, &kernel);
+        for batch in [0, 1, 2, 5, 6] {
+            check_program(name, &kernel, &program, Fill::Mixed, &[batch], &[WarpOrder::Rotating]);
+        }
+        let geometry = launch(&program);
+        assert!(geometry.threads >= 32 && !geometry.grid.is_empty(), "{name} runs in one block");
+        programs.push(program);
+    }
+    keep("batch", &render_module(&programs.iter().collect::<Vec<_>>()).unwrap());
+}
+
+#[test]
+fn a_kernel_without_room_is_refused() {
+    // the mean of each column is needed by every block
+    let error = schedule(&testing::column_statistics(4, 20_000)).unwrap_err().to_string();
+    assert!(
+        error.contains("bytes of shared memory in") || error.contains("bytes of shared memory,"),
+        "{error}"
+    );
+    assert!(schedules(&testing::column_statistics(4, 20_000)).is_empty());
+    assert!(schedule(&testing::column_statistics(4, 8_000)).is_ok(), "32 KB are there");
 }
