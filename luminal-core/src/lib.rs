@@ -5,3 +5,6 @@ pub mod error;
 pub mod graph;
 pub mod kernel;
 pub mod plan;
+pub mod rt;
+pub mod runtime;
+pub mod weights;
