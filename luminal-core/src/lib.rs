@@ -3,7 +3,12 @@
 pub mod dtype;
 pub mod error;
 pub mod graph;
+#[cfg(feature = "build")]
+pub mod compile;
+#[cfg(feature = "build")]
 pub mod kernel;
+#[cfg(feature = "build")]
+pub mod search;
 pub mod plan;
 pub mod rt;
 pub mod runtime;

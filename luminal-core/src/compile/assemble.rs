@@ -6,15 +6,14 @@ use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::graph::{Graph, Op};
 use crate::kernel::ir::{Buffer as KernelBuffer, Kernel, Space, Storage};
-use crate::plan::memory::{self, Lifetime};
-use crate::plan::{self, Buffer, Digit, Free, GridAxis, Launch, Packing, Param, Place, Plan, Port};
+use crate::plan::memory::{self, ALIGNMENT};
+use crate::plan::{
+    self, Access, Buffer, Digit, Free, GridAxis, Launch, Packing, Param, Place, Plan, Port,
+};
 use crate::search::lower::{Lowered, Program, Source, ValueId};
 use crate::search::partition::When;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// Offsets within an area are multiples of a cache line.
-const ALIGN: usize = 64;
 
 struct Assembler<'a> {
     graph: &'a Graph,
@@ -64,11 +63,12 @@ pub fn plan(graph: &Graph, program: &Program, units: &Units, options: &Options) 
         state: a.state,
         buffers: a.buffers.into(),
         ptx: Cow::Borrowed(""),
+        sources: Cow::Borrowed(&[]),
     })
 }
 
 fn round(bytes: usize) -> usize {
-    bytes.next_multiple_of(ALIGN)
+    bytes.next_multiple_of(ALIGNMENT)
 }
 
 impl Assembler<'_> {
@@ -197,7 +197,7 @@ impl Assembler<'_> {
             if self.program.writes.iter().any(|(_, value)| self.of_value.get(value) == Some(buffer)) {
                 last = run.len();
             }
-            lifetimes.push(Lifetime { bytes: self.buffers[*buffer].bytes, first, last });
+            lifetimes.push(memory::Value { bytes: self.buffers[*buffer].bytes, first, last });
         }
         let layout = memory::assign(&lifetimes);
         for (buffer, offset) in wanted.iter().zip(&layout.offsets) {
@@ -252,11 +252,15 @@ fn kernels(graph: &Graph, program: &Program, units: &Units) -> Vec<plan::Kernel>
             grid: grid.collect::<Vec<_>>().into(),
             flops: lowered.flops,
             bytes: lowered.bytes,
-            writes: lowered.writes.clone().into(),
+            args: access(lowered).into(),
             cuda: None,
         }
     };
     units.list.iter().enumerate().map(describe).collect()
+}
+
+fn access(lowered: &Lowered) -> Vec<Access> {
+    lowered.writes.iter().map(|writes| if *writes { Access::Write } else { Access::Read }).collect()
 }
 
 fn size(graph: &Graph, kernel: &Kernel, axis: usize) -> plan::Dim {
