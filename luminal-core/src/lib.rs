@@ -7,4 +7,5 @@ pub mod kernel;
 pub mod plan;
 pub mod rt;
 pub mod runtime;
+pub mod tensor;
 pub mod weights;
