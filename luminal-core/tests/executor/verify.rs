@@ -90,7 +90,7 @@ fn params() {
         (|p| buffer(p, 2).bytes = 95 - 4, NO_FIT),
         (|p| p.params.to_mut()[0].packings.to_mut()[0].buffer = 7, "weight `w` does not fit in buffer 7"),
         (|p| p.params.to_mut()[0].packings.to_mut()[0].buffer = 70, "weight `w` does not fit in buffer 70"),
-        (|p| drop(storage(p).pop()), NO_FIT),
+        (|p| storage(p).truncate(1), NO_FIT),
         (|p| storage(p)[0].to_mut().clear(), NO_FIT),
         (|p| storage(p)[0].to_mut()[0].size = 3, NO_FIT),
         (|p| storage(p)[1].to_mut()[0].size = 0, NO_FIT),
@@ -132,7 +132,7 @@ fn kernels() {
 fn order() {
     check(&[
         (|p| p.run.to_mut()[0].kernel = 3, "launch 0 names kernel 3, which does not exist"),
-        (|p| drop(args(p, 0).pop()), "launch 0 (`mix_product`) has 2 arguments, but its kernel takes 3"),
+        (|p| args(p, 0).truncate(2), "launch 0 (`mix_product`) has 2 arguments, but its kernel takes 3"),
         (|p| args(p, 0)[1] = 11, "launch 0 (`mix_product`) names buffer 11, which does not exist"),
         (|p| p.run.to_mut().swap(0, 1), "launch 0 (`mix_finish`) reads buffer 7 before it is written"),
         (|p| p.load.to_mut().clear(), "launch 1 (`mix_finish`) reads buffer 4 before it is written"),
