@@ -5,3 +5,4 @@ pub mod error;
 pub mod graph;
 pub mod kernel;
 pub mod plan;
+pub mod reference;
