@@ -56,6 +56,7 @@ pub mod rt {
         weights: 0,
         state: 0,
         ptx: NOTHING,
+        sources: Cow::Borrowed(&[]),
     };
 }
 

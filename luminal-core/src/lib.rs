@@ -5,6 +5,7 @@ pub mod error;
 pub mod graph;
 pub mod kernel;
 pub mod plan;
+pub mod reference;
 pub mod rt;
 pub mod runtime;
 pub mod tensor;
