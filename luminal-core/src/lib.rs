@@ -10,6 +10,8 @@ pub mod kernel;
 #[cfg(feature = "build")]
 pub mod search;
 pub mod plan;
+pub mod reference;
 pub mod rt;
 pub mod runtime;
+pub mod tensor;
 pub mod weights;
