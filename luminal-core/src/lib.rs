@@ -5,3 +5,5 @@ pub mod error;
 pub mod graph;
 pub mod kernel;
 pub mod plan;
+#[cfg(feature = "build")]
+pub mod search;
