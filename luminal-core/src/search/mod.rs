@@ -1,3 +1,6 @@
 //! The search: from a graph of primitives to a set of fused kernels.
 
+pub mod import;
 pub mod term;
+#[cfg(test)]
+mod testing;

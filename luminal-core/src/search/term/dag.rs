@@ -40,7 +40,7 @@ pub struct Context {
     pub insides: Vec<Inside>,
     /// For each graph node its element type.
     pub dtypes: Vec<Dtype>,
-    /// For each graph node whether its value depends on weights alone.
+    /// For each graph node whether its value depends on weights alone and has no free size.
     pub weights: Vec<bool>,
 }
 
@@ -49,7 +49,8 @@ pub struct Context {
 pub struct Facts {
     /// The axes a value is indexed by.
     pub free: AxisSet,
-    /// True if the value depends on weights (and positions) alone: it can be computed when the model is loaded.
+    /// True if the value depends on weights and positions alone and no size is free: it can be computed when the
+    /// model is loaded.
     pub weight: bool,
     /// Element type.
     pub dtype: Dtype,
@@ -62,7 +63,7 @@ impl Context {
     }
 
     /// The index expression of a position leaf.
-    pub fn index(&self, id: IndexId) -> &IndexExpr {
+    pub fn index_expr(&self, id: IndexId) -> &IndexExpr {
         &self.indices[id.0 as usize]
     }
 
@@ -74,6 +75,11 @@ impl Context {
     /// Size of an axis.
     pub fn extent(&self, axis: Axis) -> Dim {
         self.extents[usize::from(axis)]
+    }
+
+    /// True if no axis of the set has a free size.
+    pub fn all_fixed(&self, axes: AxisSet) -> bool {
+        axes.iter().all(|axis| matches!(self.extent(axis), Dim::Fixed(_)))
     }
 
     /// Number of positions of a set of axes, at the bounds of free sizes.
@@ -116,12 +122,20 @@ impl Context {
             Term::F32(_) => leaf(AxisSet::EMPTY, true, Dtype::F32),
             Term::I32(_) => leaf(AxisSet::EMPTY, true, Dtype::I32),
             Term::Bool(_) => leaf(AxisSet::EMPTY, true, Dtype::Bool),
-            Term::Position(id) => leaf(self.index(*id).axes(), true, Dtype::I32),
-            Term::Inside(id) => leaf(self.inside(*id).at.axes(), true, Dtype::Bool),
+            Term::Position(id) => {
+                let free = self.index_expr(*id).axes();
+                leaf(free, self.all_fixed(free), Dtype::I32)
+            }
+            Term::Inside(id) => {
+                let Inside { at, extent } = self.inside(*id);
+                let fixed = matches!(extent, Dim::Fixed(_)) && self.all_fixed(at.axes());
+                leaf(at.axes(), fixed, Dtype::Bool)
+            }
             Term::Load(id) => {
                 let access = self.access(*id);
                 let free = access.index.iter().fold(AxisSet::EMPTY, |set, e| set | e.axes());
-                leaf(free, self.weights[access.node], self.dtypes[access.node])
+                let weight = self.weights[access.node] && self.all_fixed(free);
+                leaf(free, weight, self.dtypes[access.node])
             }
             Term::Gather([access, index]) => {
                 let (table, index) = (of(*access), of(*index));
@@ -218,7 +232,7 @@ impl Dag {
         self.facts[usize::from(id)].dtype
     }
 
-    /// True if a value depends on weights alone.
+    /// True if a value can be computed when the model is loaded.
     pub fn weight(&self, id: Id) -> bool {
         self.facts[usize::from(id)].weight
     }
@@ -275,5 +289,19 @@ impl Dag {
             }
         }
         self.ids().filter(|id| marked[usize::from(*id)]).collect()
+    }
+
+    /// The same roots without nodes that they do not need.
+    pub fn trimmed(&self) -> Dag {
+        let mut trimmed = Dag::new(Rc::clone(&self.context));
+        let mut moved: HashMap<Id, Id> = HashMap::new();
+        for id in self.reachable(self.roots.iter().map(|root| root.term)) {
+            let new = trimmed.add(self.node(id).clone().map_children(|child| moved[&child]));
+            trimmed.add_origins(new, self.origins(id).iter().copied());
+            moved.insert(id, new);
+        }
+        let roots = self.roots.iter().map(|root| Root { term: moved[&root.term], ..root.clone() });
+        trimmed.roots = roots.collect();
+        trimmed
     }
 }

@@ -195,7 +195,7 @@ impl<'a> Evaluator<'a> {
             Term::F32(literal) => f64::from(literal.value()),
             Term::I32(literal) => f64::from(literal.0),
             Term::Bool(literal) => f64::from(u8::from(*literal)),
-            Term::Position(index) => self.dag.context.index(*index).eval(position, 0) as f64,
+            Term::Position(index) => self.dag.context.index_expr(*index).eval(position, 0) as f64,
             Term::Inside(inside) => {
                 let inside = self.dag.context.inside(*inside);
                 let at = inside.at.eval(position, 0);

@@ -67,7 +67,7 @@ impl Dag {
         let arguments = |ids: &[Id]| ids.iter().map(|id| operand(*id)).collect::<Vec<_>>().join(", ");
         match node {
             Term::Load(access) => self.context.access(*access).to_string(),
-            Term::Position(index) => format!("position({})", self.context.index(*index)),
+            Term::Position(index) => format!("position({})", self.context.index_expr(*index)),
             Term::Inside(inside) => self.context.inside(*inside).to_string(),
             Term::Gather([_, value]) => match self.access(id) {
                 Some(access) => format!("{access} with value = {}", operand(*value)),
