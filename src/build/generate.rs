@@ -2,7 +2,7 @@
 
 use super::Traced;
 use super::files::Folder;
-use super::native::{self, Loaded, Version};
+use super::native::{self, Failure, Loaded, Version};
 use luminal_core::codegen;
 use luminal_core::compile::{self, Compiled, Options, check};
 use luminal_core::error::{Error, Result};
@@ -35,7 +35,10 @@ pub(super) fn compile(folder: &Folder, model: &Traced) -> Result<()> {
     let symbols: Vec<Vec<(Isa, String)>> = compiled.plan.kernels.iter().map(|kernel| symbols(kernel)).collect();
     let ptx_file = format!("{}.ptx", model.name);
     let text = emit::emit(&compiled.plan, &symbols, &Files { folder: "OUT_DIR", ptx: Some(&ptx_file) });
-    native::link(&objects, &options.prefix)?;
+    match objects {
+        Ok(objects) => native::link(&objects, &options.prefix)?,
+        Err(no_compiler) => native::link_nothing(&no_compiler),
+    }
     folder.write(&model.name, "rs", &text)
 }
 
@@ -52,21 +55,28 @@ fn symbols(kernel: &Kernel) -> Vec<(Isa, String)> {
     native::versions().iter().map(|version| (version.isa, format!("{}{}", kernel.name, version.suffix))).collect()
 }
 
-/// C text, objects and the check of each version. Cargo is told about libraries only when all is well.
-fn native(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Vec<PathBuf>> {
+/// C text, objects and the check of each version. The inner error: there is no compiler.
+fn native(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Result<Vec<PathBuf>>> {
     let programs: Vec<&Program> = compiled.units.list.iter().map(|unit| &unit.program).collect();
     let notes: Vec<&[String]> = compiled.units.list.iter().map(|unit| &unit.notes[..]).collect();
-    let mut objects = vec![];
+    let mut objects = Ok(vec![]);
     let mut sources = vec![];
     for version in native::versions() {
         let text = codegen::c::render_module(&programs, &notes, version.suffix);
         let name = format!("{}{}.c", model.name, version.suffix);
         folder.write(&format!("{}{}", model.name, version.suffix), "c", &text)?;
-        let mine = native::compile(&folder.path().join(&name), version)?;
-        if Loaded::is_possible() && version.isa <= Device::cpu().isa() {
-            check_version(folder, model, compiled, version, &mine, &text)?;
+        if let Ok(all) = &mut objects {
+            match native::compile(&folder.path().join(&name), version) {
+                Err(Failure::Rejected(error)) => return Err(error),
+                Err(Failure::NoCompiler(error)) => objects = Err(error),
+                Ok(mine) => {
+                    if Loaded::is_possible() && version.isa <= Device::cpu().isa() {
+                        check_version(folder, model, compiled, version, &mine, &text)?;
+                    }
+                    all.extend(mine);
+                }
+            }
         }
-        objects.extend(mine);
         sources.push(Source { name: name.into(), text: text.into() });
     }
     compiled.plan.sources = sources.into();

@@ -46,27 +46,42 @@ fn compiler(version: &Version) -> cc::Build {
     build
 }
 
+/// Why there are no objects.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// There is no C compiler. `cargo check` does not need one, and what it is for cannot be told in a build script.
+    NoCompiler(Error),
+    /// It did not accept the text.
+    Rejected(Error),
+}
+
 /// Compiles one file.
-pub(super) fn compile(source: &Path, version: &Version) -> Result<Vec<PathBuf>> {
+pub(super) fn compile(source: &Path, version: &Version) -> std::result::Result<Vec<PathBuf>, Failure> {
     compiler(version).file(source).try_compile_intermediates().map_err(|error| explain(&error.to_string(), source))
 }
 
-fn explain(error: &str, source: &Path) -> Error {
+fn explain(error: &str, source: &Path) -> Failure {
     let target = variable("TARGET");
-    let missing = error.contains("failed to find tool") || error.contains("ToolNotFound");
-    let help = match (missing, target == variable("HOST")) {
-        (true, true) => "install a C compiler: gcc or clang, on Debian and Ubuntu the package `gcc`, and `libc6-dev`",
-        (true, false) => {
-            "install a C compiler for that target, or name one in CC: on Debian and Ubuntu the packages are called \
-             `gcc-aarch64-linux-gnu` and the like"
-        }
-        (false, _) => "gcc 11, clang 14 or newer is needed",
+    let what = error.lines().next().unwrap_or_default();
+    if !error.contains("failed to find tool") && !error.contains("ToolNotFound") {
+        return Failure::Rejected(Error::new(format!(
+            "the C compiler for {target} failed on {}: {what}; gcc 11, clang 14 or newer is needed",
+            source.display()
+        )));
+    }
+    let install = match target == variable("HOST") {
+        true => "gcc or clang; on Debian and Ubuntu the packages `gcc` and `libc6-dev`",
+        false => "one for that target, or name it in CC; on Debian and Ubuntu `gcc-aarch64-linux-gnu` and the like",
     };
-    Error::new(format!(
-        "the C compiler for {target} failed on {}: {}; {help}",
-        source.display(),
-        error.lines().next().unwrap_or_default()
-    ))
+    Failure::NoCompiler(Error::new(format!("there is no C compiler for {target} ({what}): install {install}")))
+}
+
+/// Tells cargo that the program cannot be linked, and to try again next time. The name of the library is the message
+/// that the linker prints.
+pub(super) fn link_nothing(error: &Error) {
+    println!("cargo::warning=luminal: {error}");
+    println!("cargo::rustc-link-lib=static=luminal_needs_a_C_compiler_see_the_warning_above");
+    println!("cargo::rerun-if-changed=luminal-needs-a-c-compiler");
 }
 
 /// Tells cargo to link the objects into the program.
@@ -90,7 +105,7 @@ impl Loaded {
     /// Links objects into a library and loads it.
     pub fn new(objects: &[PathBuf], library: &Path, version: &Version) -> Result<Loaded> {
         let failed = |what: &str| Error::new(format!("cannot link {} to check it: {what}", library.display()));
-        let tool = compiler(version).try_get_compiler().map_err(|error| explain(&error.to_string(), library))?;
+        let tool = compiler(version).try_get_compiler().map_err(|error| failed(&error.to_string()))?;
         // A library that is loaded must not be overwritten.
         let _ = std::fs::remove_file(library);
         let mut command = tool.to_command();
