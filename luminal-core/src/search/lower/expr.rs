@@ -134,7 +134,7 @@ impl<'a> Builder<'a> {
             return position;
         }
         let known = &self.values.list[value];
-        let dims: Vec<usize> = known.shape.iter().map(|d| d.max()).collect();
+        let dims: Vec<usize> = known.shape.iter().map(|&d| d.max()).collect();
         self.kernel.buffers.push(Buffer {
             name: format!("b{}", self.args.len()),
             dtype: known.dtype,
