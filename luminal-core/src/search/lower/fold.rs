@@ -22,7 +22,10 @@ pub fn choose(cone: &Cone<'_>, axes: Option<AxisSet>, options: &Options) -> Opti
         return None;
     }
     let fold = cascade::derive(cone.dag, &|id| cone.contains(id), axes).ok()?;
-    let streams = |component: &Component| matches!(component.law, Law::Plain | Law::Exp(_) | Law::Shift(_));
+    let streams = |component: &Component| {
+        cone.dag.dtype(component.reduction) == Dtype::F32
+            && matches!(component.law, Law::Plain | Law::Exp(_) | Law::Shift(_))
+    };
     let depends = fold.components.iter().any(|component| component.law != Law::Plain);
     (depends && fold.components.iter().all(streams)).then_some(fold)
 }
