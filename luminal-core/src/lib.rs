@@ -3,7 +3,14 @@
 pub mod dtype;
 pub mod error;
 pub mod graph;
+#[cfg(feature = "build")]
+pub mod compile;
+#[cfg(feature = "build")]
 pub mod kernel;
-pub mod plan;
 #[cfg(feature = "build")]
 pub mod search;
+pub mod plan;
+pub mod reference;
+pub mod rt;
+pub mod runtime;
+pub mod weights;
