@@ -20,8 +20,12 @@ pub use std::borrow::Cow;
 /// //! A crate with strict lints.
 /// extern crate luminal_core as luminal;
 /// mod model {
+///     // Names of the user's do not get in the way.
+///     pub(crate) struct Plan;
+///     pub(crate) struct Kernel(pub(crate) Plan);
 ///     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/plan/model.rs"));
 /// }
+/// let _ = model::Kernel(model::Plan);
 /// println!("{}", model::PLAN);
 /// ```
 #[macro_export]
@@ -30,11 +34,7 @@ macro_rules! embed_plan {
         #[doc = "The compiled model: buffers, kernels and launches."]
         pub static PLAN: $crate::rt::Plan = {
             // Under these names the generated expression finds its types, whatever the user's crate calls its own.
-            #[allow(unused_imports)]
-            use $crate::rt::{
-                Access, Buffer, Cow, CudaLaunch, Digit, Dim, Dtype, Free, GridAxis, Isa, Kernel, Launch, Packing,
-                Param, Place, Plan, Port, Source,
-            };
+            use $crate::rt::*;
             unsafe extern "C" {
                 $(
                     fn $kernel(buffers: *const *mut u8, sizes: *const i64, begin: i64, end: i64);

@@ -29,7 +29,13 @@ pub fn emit(plan: &Plan, symbols: &[Vec<(Isa, String)>], files: &Files<'_>) -> S
     source.text +=
         &format!("// Written by the build of the model `{}`. Do not edit.\n", plan.model.escape_debug());
     source.text += "::luminal::rt::embed_plan! {\n";
-    let names: Vec<&str> = symbols.iter().flatten().map(|(_, symbol)| &symbol[..]).collect();
+    let mut names: Vec<&str> = vec![];
+    for (_, symbol) in symbols.iter().flatten() {
+        // Kernels may share a version, but it is declared once.
+        if !names.contains(&&symbol[..]) {
+            names.push(symbol);
+        }
+    }
     source.line(format_args!("kernels: [{}],", names.join(", ")));
     let include =
         |file: &str| format!("include_str!(concat!(env!({:?}), {:?}))", files.folder, format!("/{file}"));

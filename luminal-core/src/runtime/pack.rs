@@ -36,8 +36,7 @@ pub(crate) fn pack(
     Ok(())
 }
 
-/// Row by row: the offset of an element is a sum with one term for each axis, and the terms of the last axis are
-/// tabulated.
+/// Row by row: the offset of an element is a sum with one term for each axis, and the terms are tabulated.
 fn place<const FROM: usize, const TO: usize>(
     tensor: StoredTensor<'_>,
     storage: &[impl AsRef<[Digit]>],
@@ -59,11 +58,16 @@ fn place<const FROM: usize, const TO: usize>(
     if elements.is_empty() {
         return;
     }
+    // Large weights are often kept as they are, and then a row is one copy.
+    let contiguous = last.iter().enumerate().all(|(position, offset)| position == *offset);
     let mut position = vec![0; outer.len()];
     for row in elements.chunks_exact(last.len()) {
         let start: usize = outer.iter().zip(&position).map(|(table, at)| table[*at]).sum();
-        for (element, offset) in row.iter().zip(last) {
-            slots[start + offset] = convert(*element);
+        if contiguous {
+            let slots = &mut slots[start..start + row.len()];
+            slots.iter_mut().zip(row).for_each(|(slot, element)| *slot = convert(*element));
+        } else {
+            row.iter().zip(last).for_each(|(element, offset)| slots[start + offset] = convert(*element));
         }
         for (at, table) in position.iter_mut().zip(outer).rev() {
             *at += 1;
