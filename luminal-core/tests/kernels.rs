@@ -9,10 +9,8 @@ use luminal_core::kernel::ir::Kernel;
 use luminal_core::kernel::lower::lower;
 use luminal_core::kernel::meaning::{self, Rounding, Values};
 use luminal_core::kernel::schedule::{Machine, Schedule, candidates};
-use luminal_core::kernel::testing::{self, Fill};
+use luminal_core::kernel::testing;
 use luminal_core::kernel::tile::Program;
-
-const FILLS: [Fill; 3] = [Fill::Mixed, Fill::Negative, Fill::WithNan];
 
 /// All programs of a kernel that the schedules give, the plain one first.
 fn programs(name: &str, kernel: &Kernel, machine: &Machine) -> Vec<Program> {
@@ -56,8 +54,8 @@ fn tile_programs_mean_what_kernels_mean() {
     for (name, kernel, runs) in testing::all() {
         for program in programs(&name, &kernel, &Machine::x86_64_v3()) {
             for sizes in &runs {
-                for fill in FILLS {
-                    let args = testing::inputs(&kernel, fill, 1);
+                for fill in testing::fills(&kernel) {
+                    let args = testing::inputs(&kernel, *fill, 1);
                     let want = expected(&kernel, &args, sizes);
                     let buffers = program.kernel.buffers.iter();
                     let mut memory: Vec<Values> =
@@ -90,8 +88,8 @@ fn check_compiled(label: &str, machine: &Machine, flags: &[&str]) {
         let module = common::compile(&format!("{label}-{name}"), &text, flags);
         for program in programs {
             for sizes in runs {
-                for fill in FILLS {
-                    let args = testing::inputs(kernel, fill, 1);
+                for fill in testing::fills(kernel) {
+                    let args = testing::inputs(kernel, *fill, 1);
                     let want = expected(kernel, &args, sizes);
                     let mut memory = common::Memory::new(program, &args);
                     let blocks = program.blocks(sizes);

@@ -1,9 +1,12 @@
 //! Schedules: how a kernel is cut into blocks, loops, registers and lanes.
 
 mod candidates;
+mod grid;
 mod machine;
+mod nests;
+mod wish;
 
-pub use candidates::candidates;
+pub use candidates::{best, candidates};
 
 pub use machine::Machine;
 
