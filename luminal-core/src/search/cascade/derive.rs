@@ -186,7 +186,8 @@ impl View<'_> {
     fn running_maximum(&self, id: Id) -> Option<Id> {
         match self.dag.node(id) {
             Term::MaxOver(_) if self.earlier.contains(&id) => Some(id),
-            Term::Select([empty, zero, m]) if self.literal(*zero) == Some(0.0) => match self.dag.node(*empty) {
+            Term::Select([empty, zero, m]) if self.literal(*zero) == Some(0.0) => match self.dag.node(*empty)
+            {
                 Term::LessThan([x, _]) if x == m => self.running_maximum(*m),
                 _ => None,
             },
@@ -255,10 +256,14 @@ impl View<'_> {
                 }
             },
             // -inf stays -inf whatever is added.
-            Term::Select([mask, fill, value]) if !self.depends(*mask) && lowest(*fill) && coefficient > 0.0 => {
+            Term::Select([mask, fill, value])
+                if !self.depends(*mask) && lowest(*fill) && coefficient > 0.0 =>
+            {
                 self.addends(*value, coefficient, under, parts)
             }
-            Term::Select([mask, value, fill]) if !self.depends(*mask) && lowest(*fill) && coefficient > 0.0 => {
+            Term::Select([mask, value, fill])
+                if !self.depends(*mask) && lowest(*fill) && coefficient > 0.0 =>
+            {
                 self.addends(*value, coefficient, under, parts)
             }
             _ => Err(format!("an addend mixes the stream and an earlier result: {}", self.dag.show(id, 3))),
