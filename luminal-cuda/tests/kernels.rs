@@ -10,7 +10,7 @@ use luminal_core::kernel::testing::{self, Fill};
 use luminal_core::kernel::tile::Program;
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
 use luminal_cuda::ptx::render_module;
-use luminal_cuda::schedule::{launch, schedule};
+use luminal_cuda::schedule::{launch, schedule, schedules};
 
 fn to_bytes(values: &Values) -> Vec<u8> {
     match values {
@@ -87,35 +87,107 @@ fn check(what: &str, found: &[Values], expected: &[Values]) {
     }
 }
 
-fn check_kernel(name: &str, kernel: &Kernel, sizes: &[Vec<usize>]) {
-    let program = program(name, kernel);
-    let text = render_module(&[&program]).unwrap_or_else(|error| panic!("{name}: {error}"));
+/// Where `LUMINAL_PTX_OUT` asks for it, the text is kept, to be assembled.
+fn keep(name: &str, text: &str) {
     if let Some(folder) = std::env::var_os("LUMINAL_PTX_OUT") {
-        let path = std::path::Path::new(&folder).join(format!("{name}.ptx"));
-        std::fs::write(path, &text).unwrap();
+        std::fs::write(std::path::Path::new(&folder).join(format!("{name}.ptx")), text).unwrap();
     }
-    let module = Module::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
-    for sizes in sizes {
-        for fill in [Fill::Mixed, Fill::Negative, Fill::WithNan] {
-            let args = testing::inputs(kernel, fill, 7);
-            let rounding = if name == "integers" { Rounding::F32 } else { Rounding::Exact };
-            let expected = meaning::run(kernel, &args, sizes, rounding).unwrap();
-            let orders: &[WarpOrder] =
-                if fill == Fill::Mixed { &WarpOrder::ALL } else { &[WarpOrder::Rotating] };
-            for order in orders {
-                let found = run(&module, &program, &args, sizes, *order);
-                check(&format!("{name} {sizes:?} {fill:?} {order:?}"), &found, &expected);
+}
+
+fn check_program(
+    what: &str,
+    kernel: &Kernel,
+    program: &Program,
+    fill: Fill,
+    sizes: &[usize],
+    orders: &[WarpOrder],
+) {
+    let text = render_module(&[program]).unwrap_or_else(|error| panic!("{what}: {error}"));
+    keep(&program.name, &text);
+    let module = Module::parse(&text).unwrap_or_else(|error| panic!("{what}: {error}\n{text}"));
+    let args = testing::inputs(kernel, fill, 7);
+    // what is cast to i32 must be rounded to f32 before
+    let rounding = if what.starts_with("integers") { Rounding::F32 } else { Rounding::Exact };
+    let expected = meaning::run(kernel, &args, sizes, rounding).unwrap();
+    for order in orders {
+        let found = run(&module, program, &args, sizes, *order);
+        check(&format!("{what} {sizes:?} {fill:?} {order:?}"), &found, &expected);
+    }
+}
+
+#[test]
+fn all_forms() {
+    for (name, kernel, sizes) in testing::all() {
+        let program = program(&name, &kernel);
+        for sizes in sizes {
+            check_program(&name, &kernel, &program, Fill::Mixed, &sizes, &WarpOrder::ALL);
+            for fill in [Fill::Negative, Fill::WithNan] {
+                check_program(&name, &kernel, &program, fill, &sizes, &[WarpOrder::Rotating]);
             }
         }
     }
 }
 
 #[test]
-fn all_forms() {
-    let only = std::env::var("KERNEL").ok();
+fn all_schedules() {
     for (name, kernel, sizes) in testing::all() {
-        if only.as_ref().is_none_or(|only| *only == name) {
-            check_kernel(&name, &kernel, &sizes);
+        let schedules = schedules(&kernel);
+        assert!(schedules.len() > 1, "{name} has one schedule only");
+        for (number, schedule) in schedules.iter().enumerate() {
+            let name = format!("{name}_{number}");
+            let program = lower(&name, &kernel, schedule).unwrap_or_else(|error| panic!("{name}: {error}"));
+            for sizes in &sizes {
+                check_program(&name, &kernel, &program, Fill::Negative, sizes, &[WarpOrder::Descending]);
+            }
         }
     }
+}
+
+/// Sizes at which threads get register tiles and wide accesses.
+#[test]
+fn large_kernels() {
+    let cases = [
+        ("large_matmul", testing::matmul(1024, 512, 10)),
+        ("large_matmul_tails", testing::matmul(1023, 516, 7)),
+        ("large_matmul_odd", testing::matmul(1027, 255, 5)),
+        ("large_matmul_transposed", testing::matmul_transposed(130, 68, 196)),
+        ("large_gemv", testing::matmul_transposed(1, 300, 1024)),
+        ("large_gemv_columns", testing::matmul(1, 300, 1024)),
+        ("large_conv", testing::conv(4, 3, 32, 28, 28)),
+        ("large_conv_pool", testing::conv_pool(2, 4, 8, 28, 28)),
+        ("large_map", testing::clamp(700, 500)),
+        ("large_transpose", testing::transpose(300, 260)),
+        ("large_softmax", testing::softmax(3, 4000)),
+        ("large_layer_norm", testing::layer_norm(100, 768)),
+        ("large_linear_softmax", testing::linear_softmax(64, 10, 784)),
+        ("large_sum", testing::scalar_sum(10_000)),
+    ];
+    for (name, kernel) in cases {
+        let program = program(name, &kernel);
+        check_program(name, &kernel, &program, Fill::Mixed, &[], &[WarpOrder::Rotating]);
+        if name == "large_matmul" || name == "large_conv" {
+            let text = render_module(&[&program]).unwrap();
+            assert!(text.contains("R2") || text.contains("R4 L16"), "{name} has no register tile:\n{text}");
+        }
+        if ["large_matmul", "large_matmul_transposed", "large_map", "large_softmax"].contains(&name) {
+            assert!(render_module(&[&program]).unwrap().contains(".v4.f32"), "{name} has no wide access");
+        }
+    }
+}
+
+#[test]
+fn one_module_holds_all_kernels() {
+    let programs: Vec<Program> =
+        testing::all().iter().map(|(name, kernel, _)| program(name, kernel)).collect();
+    let text = render_module(&programs.iter().collect::<Vec<_>>()).unwrap();
+    keep("all", &text);
+    assert_eq!(text.matches(".version").count(), 1);
+    assert_eq!(Module::parse(&text).unwrap().kernels().len(), programs.len());
+    assert_eq!(
+        text,
+        render_module(&programs.iter().collect::<Vec<_>>()).unwrap(),
+        "the text is deterministic"
+    );
+    let twice = render_module(&[&programs[0], &programs[0]]).unwrap_err().to_string();
+    assert!(twice.contains("two kernels are named"), "{twice}");
 }

@@ -2,7 +2,7 @@
 
 use super::fits;
 use super::spread::{Spread, Subject};
-use super::tile::{self, Tiling};
+use super::tile;
 use luminal_core::kernel::ir::{AxisId, Def, Item, Kernel};
 use luminal_core::kernel::lower::{lower, may_block};
 use luminal_core::kernel::schedule::{Nest, Place, Schedule};
@@ -16,7 +16,8 @@ const IN_REGISTERS: usize = 32;
 
 /// Schedules from the most promising to those that always fit.
 pub(super) fn candidates(kernel: &Kernel) -> Vec<Schedule> {
-    let cut: Vec<bool> = (0..kernel.axes.len()).map(|axis| may_block(kernel, axis)).collect();
+    let worth = |axis: AxisId| kernel.axes[axis].max > 1 && may_block(kernel, axis);
+    let cut: Vec<bool> = (0..kernel.axes.len()).map(worth).collect();
     let mut found = vec![];
     for spread in leading_spreads(kernel, &cut) {
         for tiled in [true, false] {
@@ -77,11 +78,10 @@ fn leading_spreads(kernel: &Kernel, cut: &[bool]) -> Vec<Spread> {
 /// The grid that the leader wants, and nests for all definitions.
 fn from_leader(kernel: &Kernel, cut: &[bool], spread: &Spread, tiled: bool) -> Schedule {
     let (number, subject) = leader(kernel, cut).expect("spreads are those of a leader");
-    let tiling = if tiled { tile::choose(&subject, spread) } else { Tiling::plain() };
+    let registers = if tiled { tile::registers(&subject, spread) } else { vec![] };
     let mut grid = vec![];
     for (axis, info) in kernel.axes.iter().enumerate().filter(|(axis, _)| cut[*axis]) {
-        let block =
-            spread.along(axis) * tiling.of(axis).max(if spread.lane == Some(axis) { tiling.wide } else { 1 });
+        let block = tile_size(spread, &registers, axis);
         // an axis of one block needs no place in the grid
         if block < info.max || info.free.is_some() {
             grid.push((axis, block));
@@ -93,7 +93,7 @@ fn from_leader(kernel: &Kernel, cut: &[bool], spread: &Spread, tiled: bool) -> S
         let extents = extents_in_block(kernel, &grid, fold);
         let subject = Subject::new(kernel, def, extents, vec![false; kernel.axes.len()]);
         if position == number {
-            nests.push(nest(kernel, &grid, fold, &subject, spread, &tiling));
+            nests.push(nest(kernel, &grid, fold, &subject, spread, &registers));
             continue;
         }
         let ranked = subject.ranked(Some(threads));
@@ -102,7 +102,7 @@ fn from_leader(kernel: &Kernel, cut: &[bool], spread: &Spread, tiled: bool) -> S
         let same = |other: &&Spread| (other.row, other.rows) == (spread.row, spread.rows);
         let close = |other: &&Spread| subject.cost(other) <= 1.25 * least;
         let chosen = ranked.iter().filter(close).find(same).or(ranked.first()).copied().unwrap_or(*spread);
-        nests.push(nest(kernel, &grid, fold, &subject, &chosen, &Tiling::plain()));
+        nests.push(nest(kernel, &grid, fold, &subject, &chosen, &[]));
     }
     let plain = Schedule::plain(kernel);
     Schedule { grid, folds: folds(kernel), nests, lanes: threads, ..plain }
@@ -129,17 +129,24 @@ fn unrolled(extent: usize) -> usize {
     }
 }
 
+/// Positions of an axis that all threads of a block hold together.
+fn tile_size(spread: &Spread, registers: &[(AxisId, usize)], axis: AxisId) -> usize {
+    let adjacent = if spread.lane == Some(axis) { spread.wide } else { 1 };
+    let registers = registers.iter().find(|entry| entry.0 == axis).map_or(1, |entry| entry.1);
+    spread.along(axis) * adjacent * registers
+}
+
 fn nest(
     kernel: &Kernel,
     grid: &[(AxisId, usize)],
     fold: Option<AxisId>,
     subject: &Subject,
     spread: &Spread,
-    tiling: &Tiling,
+    registers: &[(AxisId, usize)],
 ) -> Nest {
     let mut result = Nest {
         lane: spread.lane,
-        wide: tiling.wide,
+        wide: spread.wide,
         rows: spread.row.map(|axis| (axis, spread.rows)),
         ..Nest::default()
     };
@@ -147,10 +154,7 @@ fn nest(
     for axis in subject.axes() {
         let threads = spread.along(axis);
         let extent = subject.extents[axis];
-        let mut size = threads * tiling.of(axis);
-        if spread.lane == Some(axis) {
-            size = size.max(threads * tiling.wide);
-        }
+        let mut size = tile_size(spread, registers, axis);
         if Some(axis) == innermost || (subject.is_reduced(axis) && threads == 1 && extent <= 4) {
             size = unrolled(extent);
         }

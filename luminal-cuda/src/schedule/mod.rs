@@ -35,7 +35,7 @@ impl fmt::Display for Unschedulable {
 
 impl std::error::Error for Unschedulable {}
 
-/// A schedule for a GPU. The storage of arguments stays as the kernel has it.
+/// The most promising schedule for a GPU. The storage of arguments stays as the kernel has it.
 pub fn schedule(kernel: &Kernel) -> Result<Schedule, Unschedulable> {
     let mut reason = "it has no definitions".to_string();
     for candidate in build::candidates(kernel) {
@@ -45,6 +45,19 @@ pub fn schedule(kernel: &Kernel) -> Result<Schedule, Unschedulable> {
         }
     }
     Err(Unschedulable(reason))
+}
+
+/// All schedules that [`schedule`] looks at and that fit, the most promising first.
+pub fn schedules(kernel: &Kernel) -> Vec<Schedule> {
+    let mut found: Vec<Schedule> = vec![];
+    for candidate in build::candidates(kernel).into_iter().filter(|candidate| fits(kernel, candidate).is_ok())
+    {
+        let candidate = build::with_registers(kernel, candidate);
+        if !found.contains(&candidate) {
+            found.push(candidate);
+        }
+    }
+    found
 }
 
 /// The schedule lowers, and a block has enough shared memory.

@@ -14,6 +14,8 @@ pub(super) struct Spread {
     pub row: Option<AxisId>,
     /// Threads along it.
     pub rows: usize,
+    /// Adjacent positions of the lane axis that a thread owns: 4 for accesses of 16 bytes, else 1.
+    pub wide: usize,
 }
 
 /// The most threads of a block.
@@ -91,27 +93,59 @@ impl<'a> Subject<'a> {
         let mut found = vec![];
         for count in &counts {
             for lane in &axes {
-                found.push(Spread { lane: Some(*lane), lanes: *count, row: None, rows: 1 });
+                found.push(Spread { lane: Some(*lane), lanes: *count, row: None, rows: 1, wide: 1 });
                 for row in axes.iter().filter(|row| *row != lane) {
                     let most = self.extents[*row].next_power_of_two().min(*count / 2);
                     let powers = (1..).map(|bits| 1 << bits).take_while(|rows| *rows <= most);
                     found.extend(powers.map(|rows| {
                         let lanes = count / rows;
-                        Spread { lane: Some(*lane), lanes, row: Some(*row), rows }
+                        Spread { lane: Some(*lane), lanes, row: Some(*row), rows, wide: 1 }
                     }));
                 }
             }
         }
+        let wide: Vec<Spread> = found
+            .iter()
+            .filter(|spread| self.may_be_wide(spread))
+            .map(|spread| Spread { wide: 4, ..*spread })
+            .collect();
+        found.extend(wide);
         // all threads compute the same
         let fewest = *counts.last().expect("there is a count");
-        found.push(Spread { lane: None, lanes: fewest, row: None, rows: 1 });
+        found.push(Spread { lane: None, lanes: fewest, row: None, rows: 1, wide: 1 });
         found
     }
 
-    /// Passes of one thread along an axis.
+    /// Four adjacent positions of the lane axis are one access in memory, or one value, wherever they occur.
+    fn may_be_wide(&self, spread: &Spread) -> bool {
+        let Some(lane) = spread.lane else { return false };
+        let extent = self.extents[lane];
+        let mut accesses = self.accesses.inner.iter().chain(&self.accesses.outer);
+        let fits = accesses
+            .all(|access| !access.depends_on(lane) || (access.stride(lane) == 1 && !access.scattered));
+        fits && extent.is_multiple_of(4) && extent >= 4 * spread.lanes
+    }
+
+    /// Positions of an axis in one pass of all threads.
+    fn step(axis: AxisId, spread: &Spread) -> usize {
+        spread.along(axis) * if spread.lane == Some(axis) { spread.wide } else { 1 }
+    }
+
+    /// Positions of an axis that one thread handles.
     fn passes(&self, axis: AxisId, spread: &Spread) -> f64 {
-        let along = spread.along(axis);
-        if self.cut[axis] { 1.0 } else { self.extents[axis].div_ceil(along).max(1) as f64 }
+        let step = Self::step(axis, spread);
+        let times = if self.cut[axis] { 1 } else { self.extents[axis].div_ceil(step).max(1) };
+        (times * step / spread.along(axis)) as f64
+    }
+
+    /// Elements that a block reads from memory in one step, for each thread: threads that read the same share it.
+    fn footprint(&self, spread: &Spread) -> f64 {
+        let elements = |access: &Access| {
+            let axes = self.axes().filter(|axis| access.depends_on(*axis));
+            axes.map(|axis| Self::step(axis, spread) as f64).product::<f64>()
+        };
+        let loads = self.accesses.inner.iter().filter(|access| !access.local);
+        loads.map(elements).sum::<f64>() / (spread.threads() * spread.wide) as f64
     }
 
     /// An estimate of the time, in cycles of a warp, up to a factor.
@@ -119,14 +153,19 @@ impl<'a> Subject<'a> {
         let blocks: f64 = self
             .axes()
             .filter(|axis| self.cut[*axis])
-            .map(|axis| self.extents[axis].div_ceil(spread.along(axis)).max(1) as f64)
+            .map(|axis| self.extents[axis].div_ceil(Self::step(axis, spread)).max(1) as f64)
             .product();
         let outer: f64 = self.def.axes.iter().map(|axis| self.passes(*axis, spread)).product();
         let inner: f64 = outer * self.reduced.iter().map(|axis| self.passes(*axis, spread)).product::<f64>();
-        let memory =
-            |accesses: &[Access]| accesses.iter().map(|access| transactions(access, spread)).sum::<f64>();
-        let mut time =
-            inner * (memory(&self.accesses.inner) + 1.0) + outer * (memory(&self.accesses.outer) + 1.0);
+        let wide = spread.wide as f64;
+        // a value that does not change along the lane axis is loaded once for all positions of a thread
+        let cycles = |access: &Access| match spread.lane {
+            Some(lane) if !access.depends_on(lane) => transactions(access, spread) / wide,
+            _ => transactions(access, spread),
+        };
+        let memory = |accesses: &[Access]| accesses.iter().map(cycles).sum::<f64>();
+        let inside = memory(&self.accesses.inner) + self.footprint(spread);
+        let mut time = inner * (inside + 1.0 / wide) + outer * (memory(&self.accesses.outer) + 1.0 / wide);
         let reduced = |axis: Option<AxisId>| axis.is_some_and(|axis| self.is_reduced(axis));
         let mut exchange = 0.0;
         if reduced(spread.lane) {
@@ -140,18 +179,26 @@ impl<'a> Subject<'a> {
         }
         time += outer * exchange;
         let warps = blocks * (spread.threads() / WARP) as f64;
+        // few warps in a block leave places of a multiprocessor empty
+        time *= 1.0 + 0.05 * (MAX_THREADS / spread.threads()).ilog2() as f64;
         time * (warps / WARPS_AT_ONCE).max(1.0)
     }
 }
 
-/// Cycles that one access of a warp takes in the cache: sectors of 32 bytes that it touches, four a cycle.
+/// Cycles that one access of a warp takes: by the sectors of 32 bytes and the lines of 128 bytes that it touches.
 fn transactions(access: &Access, spread: &Spread) -> f64 {
-    let along = |axis: Option<AxisId>, count: usize| {
-        let Some(axis) = axis else { return 1 };
-        let stride = access.stride(axis) as usize;
-        if stride == 0 { 1 } else { (count * stride.min(8)).div_ceil(8) }
-    };
+    if access.local {
+        return 1.0;
+    }
     let lanes = spread.lanes.min(WARP);
-    let sectors = along(spread.lane, lanes) * along(spread.row, spread.rows.min(WARP / lanes));
-    if access.local { 1.0 } else { (sectors as f64 / 4.0).max(1.0) }
+    let rows = spread.rows.min(WARP / lanes);
+    // elements of 4 bytes in a unit of memory
+    let touched = |unit: usize| {
+        let along = |axis: Option<AxisId>, count: usize| match axis.map(|axis| access.stride(axis) as usize) {
+            None | Some(0) => 1,
+            Some(stride) => (count * stride.min(unit)).div_ceil(unit),
+        };
+        (along(spread.lane, lanes) * along(spread.row, rows)) as f64
+    };
+    ((touched(8) + touched(32)) / 5.0).max(1.0)
 }
