@@ -3,15 +3,17 @@
 pub mod dtype;
 pub mod error;
 pub mod graph;
-#[cfg(feature = "build")]
-pub mod compile;
-#[cfg(feature = "build")]
-pub mod kernel;
-#[cfg(feature = "build")]
-pub mod search;
 pub mod plan;
 pub mod reference;
 pub mod rt;
 pub mod runtime;
 pub mod tensor;
 pub mod weights;
+
+// The build script's half.
+#[cfg(feature = "build")]
+pub mod compile;
+#[cfg(feature = "build")]
+pub mod kernel;
+#[cfg(feature = "build")]
+pub mod search;

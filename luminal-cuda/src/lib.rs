@@ -1,1 +1,6 @@
 //! PTX rendering and interpretation.
+
+#[cfg(feature = "interpreter")]
+pub mod interpreter;
+#[cfg(feature = "build")]
+pub mod ptx;
