@@ -7,8 +7,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{Data, DeriveInput, Error, Fields, ItemStruct, Member, Result, parse2};
 
 pub fn dim(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let item: ItemStruct =
-        parse2(item.clone()).map_err(|_| Error::new_spanned(item, messages::DIM_IS_UNIT_STRUCT))?;
+    let item: ItemStruct = parse2(item.clone()).map_err(|_| Error::new_spanned(item, messages::DIM_IS_UNIT_STRUCT))?;
     let name = &item.ident;
     if !matches!(item.fields, Fields::Unit) || !item.generics.params.is_empty() {
         return Err(Error::new(name.span(), messages::DIM_IS_UNIT_STRUCT));
@@ -93,9 +92,7 @@ fn member_name(member: &Member) -> String {
 pub fn output(item: TokenStream) -> Result<TokenStream> {
     let item: DeriveInput = parse2(item)?;
     let (name, visibility) = (&item.ident, &item.vis);
-    let Data::Struct(data) = &item.data else {
-        return Err(Error::new(name.span(), messages::OUTPUT_IS_STRUCT));
-    };
+    let Data::Struct(data) = &item.data else { return Err(Error::new(name.span(), messages::OUTPUT_IS_STRUCT)) };
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new(name.span(), messages::OUTPUT_HAS_NAMES));
     };

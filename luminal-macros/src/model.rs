@@ -44,16 +44,7 @@ pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
         Ok(function) => function,
         // Tokens that are no item at all are left to rustc, which explains them best.
         Err(_) if item.is_empty() => return TokenStream::new(),
-        Err(error) => {
-            return broken(
-                &item,
-                if is_other_item(&item) {
-                    Error::new_spanned(&item, messages::MODEL_IS_FUNCTION)
-                } else {
-                    error
-                },
-            );
-        }
+        Err(error) => return broken(&item, if is_other_item(&item) { Error::new_spanned(&item, messages::MODEL_IS_FUNCTION) } else { error }),
     };
     match Model::new(attribute, function) {
         Ok(model) => {
@@ -91,10 +82,7 @@ impl Model {
         let ident = signature.ident.clone();
         let name = attribute::model_name(attribute, &ident)?;
         if !signature.generics.params.is_empty() {
-            return Err(Error::new_spanned(
-                &signature.generics,
-                messages::model_is_generic(&ident.to_string()),
-            ));
+            return Err(Error::new_spanned(&signature.generics, messages::model_is_generic(&ident.to_string())));
         }
         let qualifiers = [
             signature.constness.map(|token| token.span()),
