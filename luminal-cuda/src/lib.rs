@@ -4,3 +4,5 @@
 pub mod interpreter;
 #[cfg(feature = "build")]
 pub mod ptx;
+#[cfg(feature = "build")]
+pub mod schedule;

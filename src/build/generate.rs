@@ -6,10 +6,10 @@ use super::native::{self, Failure, Loaded, Version};
 use luminal_core::codegen;
 use luminal_core::compile::{self, Compiled, Options, check};
 use luminal_core::error::{Error, Result};
-use luminal_core::kernel::schedule::Machine;
+use luminal_core::kernel::{self, schedule::Machine};
 use luminal_core::kernel::tile::Program;
 use luminal_core::plan::emit::{self, Files};
-use luminal_core::plan::{CudaLaunch, Isa, Kernel, Plan, Source};
+use luminal_core::plan::{Isa, Kernel, Plan, Source};
 use luminal_core::runtime::Device;
 use std::env;
 use std::path::PathBuf;
@@ -58,11 +58,10 @@ fn symbols(kernel: &Kernel) -> Vec<(Isa, String)> {
 /// C text, objects and the check of each version. The inner error: there is no compiler.
 fn native(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Result<Vec<PathBuf>>> {
     let programs: Vec<&Program> = compiled.units.list.iter().map(|unit| &unit.program).collect();
-    let notes: Vec<&[String]> = compiled.units.list.iter().map(|unit| &unit.notes[..]).collect();
     let mut objects = Ok(vec![]);
     let mut sources = vec![];
     for version in native::versions() {
-        let text = codegen::c::render_module(&programs, &notes, version.suffix);
+        let text = codegen::c::render_module(&programs, version.suffix);
         let name = format!("{}{}.c", model.name, version.suffix);
         folder.write(&format!("{}{}", model.name, version.suffix), "c", &text)?;
         if let Ok(all) = &mut objects {
@@ -123,20 +122,22 @@ fn wrong(folder: &Folder, model: &Traced, reproducer: &str, error: &Error) -> Er
     ))
 }
 
-/// PTX for every kernel, from schedules of its own. The plan learns how each is launched.
+/// PTX for every kernel, from schedules of its own: on a GPU every tensor is row-major, whatever order the CPU's kernels
+/// chose. The plan learns how each is launched.
 fn cuda(compiled: &mut Compiled) -> Result<String> {
     let mut programs = vec![];
-    for (unit, kernel) in compiled.units.list.iter().zip(compiled.plan.kernels.to_mut()) {
-        let scheduled = luminal_cuda::schedule::schedule(&unit.kernel, &unit.program.name)
-            .map_err(|error| Error::new(format!("no PTX for a kernel of {}: {error}", unit.notes.join(", "))))?;
-        kernel.cuda = Some(CudaLaunch {
-            threads: scheduled.lanes,
-            grid: compile::grid(&scheduled, &compiled.free).into(),
-        });
-        programs.push(scheduled);
+    for (number, unit) in compiled.units.list.iter().enumerate() {
+        let first = compiled.units.of.iter().position(|of| *of == number).expect("a unit has a kernel");
+        let kernel = &compiled.program.kernels[first].kernel;
+        let of = || unit.notes.join(", ");
+        let schedule = luminal_cuda::schedule::schedule(kernel)
+            .map_err(|error| Error::new(format!("no PTX for a kernel of {}: {error}", of())))?;
+        let mut program = kernel::lower::lower(&unit.program.name, kernel, &schedule)?;
+        program.notes = unit.notes.clone();
+        compiled.plan.kernels.to_mut()[number].cuda = Some(luminal_cuda::schedule::launch(&program));
+        programs.push(program);
     }
-    let programs: Vec<&Program> = programs.iter().collect();
-    luminal_cuda::ptx::render_module(&programs)
+    luminal_cuda::ptx::render_module(&programs.iter().collect::<Vec<_>>())
 }
 
 /// What was found, for those who want to look: each kernel in index notation and as a tile program.

@@ -83,7 +83,7 @@ impl Assembler<'_> {
     }
 
     fn full_bytes(&self, shape: &[plan::Dim], dtype: Dtype) -> usize {
-        shape.iter().map(|d| d.max()).product::<usize>() * dtype.bytes()
+        shape.iter().map(|&d| d.max()).product::<usize>() * dtype.bytes()
     }
 
     /// Inputs or states of the graph, in its order, whether a kernel reads them or not.
@@ -220,7 +220,7 @@ impl Assembler<'_> {
             params.push(Param {
                 name: name.clone().into(),
                 dtype: node.dtype,
-                shape: node.shape.iter().map(|d| d.max()).collect::<Vec<_>>().into(),
+                shape: node.shape.iter().map(|&d| d.max()).collect::<Vec<_>>().into(),
                 packings: packings.collect::<Vec<_>>().into(),
             });
         }

@@ -51,7 +51,7 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     graph.verify().map_err(|e| Error::new(format!("the traced graph is not well formed: {e}")))?;
     let found = search::search(graph, &search::Options { fuse: options.fuse, ..Default::default() })
         .map_err(|e| Error::new(e.to_string()))?;
-    let program = lower::lower(graph, &found)?;
+    let program = lower::lower(graph, &found, &lower::Options::default())?;
     let units = units::schedule(graph, &program, options)?;
     let plan = assemble::plan(graph, &program, &units, options)?;
     plan.check().map_err(|e| Error::new(format!("the plan of `{}` is not sound: {e}", options.model)))?;

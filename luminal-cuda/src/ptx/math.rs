@@ -57,6 +57,16 @@ impl Renderer<'_> {
             let remainder = w.op(Class::Word, "and.b32", &[a, &(divisor - 1).to_string()]);
             return (quotient, remainder);
         }
+        // By 0 quotient and remainder are 0, as nothing may trap: divide 0 by 1.
+        let (mut a, mut b) = (a.to_string(), b.to_string());
+        if b.starts_with('%') {
+            let zero = w.op(Class::Predicate, "setp.eq.s32", &[&b, "0"]);
+            a = w.op(Class::Word, "selp.b32", &["0", &a, &zero]);
+            b = w.op(Class::Word, "selp.b32", &["1", &b, &zero]);
+        } else if b == "0" {
+            return ("0".into(), "0".into());
+        }
+        let (a, b) = (a.as_str(), b.as_str());
         let quotient = w.op(Class::Word, "div.s32", &[a, b]);
         let whole = w.op(Class::Word, "mul.lo.s32", &[&quotient, b]);
         let remainder = w.op(Class::Word, "sub.s32", &[a, &whole]);

@@ -48,6 +48,8 @@ pub(super) struct Renderer<'a> {
     loops: Vec<OpenFor>,
     /// Buffers that some statement stores to; all others are read through the read-only path.
     written: HashSet<BufferId>,
+    /// What has happened since the last barrier, in the order of the text.
+    unsynchronised: Unsynchronised,
     /// Offsets of buffers in shared memory.
     pub shared: HashMap<String, usize>,
     shared_bytes: usize,
@@ -55,6 +57,19 @@ pub(super) struct Renderer<'a> {
     pub exchange: Option<usize>,
     pub sizes: usize,
     problem: Option<Error>,
+}
+
+/// Names of buffers that threads touched since the last barrier.
+///
+/// The tile program has a barrier after each definition of a scratch buffer. Two cases are left, because only on a GPU
+/// the lanes of a block run apart: a definition that updates its buffer in place, where several threads read an
+/// element and one of them stores it; and an argument that one definition writes and a later one reads.
+#[derive(Default)]
+struct Unsynchronised {
+    /// Written by the kernel, and read by several threads each.
+    shared_reads: HashSet<String>,
+    /// Arguments.
+    stores: HashSet<String>,
 }
 
 /// The class of registers that hold values of a dtype.
@@ -102,6 +117,7 @@ impl<'a> Renderer<'a> {
             names: HashMap::new(),
             loops: vec![],
             written,
+            unsynchronised: Unsynchronised::default(),
             shared: HashMap::new(),
             shared_bytes: 0,
             exchange: None,
@@ -225,10 +241,15 @@ impl<'a> Renderer<'a> {
         }
     }
 
+    /// Bits of the thread number that do not change the element.
+    fn copies(&self, at: &Address) -> usize {
+        let held: usize = at.lanes.iter().map(|digit| (digit.size - 1) << digit.shift).fold(0, |a, b| a | b);
+        (self.program.lanes - 1) & !held
+    }
+
     /// A test for the threads that store, where several hold the same element.
     fn first_holder(&mut self, at: &Address) -> Option<String> {
-        let held: usize = at.lanes.iter().map(|digit| (digit.size - 1) << digit.shift).fold(0, |a, b| a | b);
-        let copies = (self.program.lanes - 1) & !held;
+        let copies = self.copies(at);
         // a computed position with lanes may differ between any two threads
         if copies == 0 || at.computed.iter().any(|(position, _)| position.lanes) {
             return None;
@@ -238,6 +259,34 @@ impl<'a> Renderer<'a> {
             let copy = w.op(Class::Word, "and.b32", &[&thread, &copies.to_string()]);
             w.op(Class::Predicate, "setp.eq.s32", &[&copy, "0"])
         }))
+    }
+
+    fn is_written(&self, buffer: &Buffer) -> bool {
+        let number = self.program.kernel.buffers.iter().position(|other| other.name == buffer.name);
+        number.is_some_and(|number| self.written.contains(&number))
+    }
+
+    /// Waits for stores by other threads, if there were any.
+    fn before_load(&mut self, buffer: &Buffer, at: &Address) {
+        if !self.is_written(buffer) {
+            return;
+        }
+        if self.unsynchronised.stores.contains(&buffer.name) {
+            self.barrier();
+        }
+        if self.copies(at) != 0 {
+            self.unsynchronised.shared_reads.insert(buffer.name.clone());
+        }
+    }
+
+    /// Waits for loads by other threads, if there were any.
+    fn before_store(&mut self, buffer: &Buffer) {
+        if self.unsynchronised.shared_reads.contains(&buffer.name) {
+            self.barrier();
+        }
+        if buffer.space == Space::Global {
+            self.unsynchronised.stores.insert(buffer.name.clone());
+        }
     }
 
     /// The predicate under which a thread stores.
@@ -334,6 +383,10 @@ impl Target for Renderer<'_> {
     }
 
     fn end_part(&mut self, l: &For, part: &Part) {
+        // the next block of a fold may read what this one wrote
+        if l.var.level == Level::Block && !self.unsynchronised.stores.is_empty() {
+            self.barrier();
+        }
         let body = self.writer.close_loop();
         let open = self.loops.last().expect("begin_for opened it");
         let (passes, to) = (open.passes, open.to.clone());
@@ -425,6 +478,7 @@ impl Target for Renderer<'_> {
     }
 
     fn load(&mut self, buffer: &Buffer, at: &Address, condition: &Condition) -> Value {
+        self.before_load(buffer, at);
         let place = self.place(buffer, at);
         let predicate = self.predicate(condition);
         let (target, zero) = match buffer.dtype {
@@ -452,6 +506,7 @@ impl Target for Renderer<'_> {
         if !matches!(count, 2 | 4) || buffer.dtype == Dtype::Bool || !self.is_aligned(at, count) {
             return None;
         }
+        self.before_load(buffer, at);
         let place = self.place(buffer, at);
         let registers: Vec<String> = (0..count).map(|_| self.writer.register(class(buffer.dtype))).collect();
         let opcode = self.load_opcode(buffer, count);
@@ -465,6 +520,7 @@ impl Target for Renderer<'_> {
         if buffer.dtype == Dtype::Bool {
             register = self.writer.op(Class::Word, "selp.b32", &["1", "0", &register]);
         }
+        self.before_store(buffer);
         let place = self.place(buffer, at);
         let predicate = self.store_predicate(at, condition);
         let guard = Self::guard(predicate.as_deref());
@@ -478,6 +534,7 @@ impl Target for Renderer<'_> {
             return false;
         }
         let registers: Vec<String> = values.iter().map(|value| self.in_register(value)).collect();
+        self.before_store(buffer);
         let place = self.place(buffer, at);
         let predicate = self.store_predicate(at, &Condition::default());
         let guard = Self::guard(predicate.as_deref());
@@ -562,6 +619,7 @@ impl Target for Renderer<'_> {
     }
 
     fn barrier(&mut self) {
+        self.unsynchronised = Unsynchronised::default();
         self.writer.line(format_args!("bar.sync 0"));
     }
 }
@@ -569,9 +627,7 @@ impl Target for Renderer<'_> {
 impl Renderer<'_> {
     fn load_opcode(&self, buffer: &Buffer, count: usize) -> String {
         let vector = if count > 1 { format!(".v{count}") } else { String::new() };
-        let number = self.program.kernel.buffers.iter().position(|other| other.name == buffer.name);
-        let read_only =
-            buffer.space == Space::Global && !number.is_some_and(|number| self.written.contains(&number));
+        let read_only = buffer.space == Space::Global && !self.is_written(buffer);
         let path = if read_only { ".nc" } else { "" };
         format!("ld.{}{path}{vector}.{}", state_space(buffer), memory_type(buffer.dtype))
     }

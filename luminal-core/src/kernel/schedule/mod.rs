@@ -1,5 +1,12 @@
 //! Schedules: how a kernel is cut into blocks, loops, registers and lanes.
 
+mod candidates;
+mod machine;
+
+pub use candidates::candidates;
+
+pub use machine::Machine;
+
 use super::ir::{AxisId, BufferId, Def, Item, Kernel, Storage};
 
 /// Loops and register tile of one definition.

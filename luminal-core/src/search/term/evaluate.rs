@@ -128,6 +128,11 @@ pub fn apply(term: &Term, x: &[f64], dtype: Dtype) -> Option<f64> {
     })
 }
 
+/// One step of a reduction.
+pub(crate) fn combine_with(reduction: &Term, x: f64, y: f64) -> f64 {
+    if matches!(reduction, Term::Sum(_)) { x + y } else { maximum(x, y) }
+}
+
 /// The value that a reduction starts from.
 pub(crate) fn identity(term: &Term, dtype: Dtype) -> f64 {
     match (term, dtype) {
@@ -222,12 +227,11 @@ impl<'a> Evaluator<'a> {
         let outer: Vec<usize> = axes.iter().map(|axis| position[usize::from(*axis)]).collect();
         let mut sum = identity(node, dtype);
         positions(&sizes, |inner| {
-            set(position, &axes, inner);
+            set_position(position, &axes, inner);
             let value = self.at(body, position, fixed);
-            let next = if matches!(node, Term::Sum(_)) { sum + value } else { maximum(sum, value) };
-            sum = self.precision.round(next, dtype);
+            sum = self.precision.round(combine_with(node, sum, value), dtype);
         });
-        set(position, &axes, &outer);
+        set_position(position, &axes, &outer);
         sum
     }
 
@@ -244,7 +248,7 @@ impl<'a> Evaluator<'a> {
         let mut data = Vec::new();
         let nothing = Fixed::new();
         positions(&sizes, |at| {
-            set(&mut position, &axes, at);
+            set_position(&mut position, &axes, at);
             data.push(self.at(id, &mut position, &nothing));
         });
         self.known.insert(id, Dense { axes, sizes, data });
@@ -259,7 +263,7 @@ impl<'a> Evaluator<'a> {
         let mut position = vec![0; AxisSet::CAPACITY];
         let nothing = Fixed::new();
         positions(&sizes, |at| {
-            set(&mut position, &axes, at);
+            set_position(&mut position, &axes, at);
             let dims = index.iter().zip(shape);
             let offset = dims.fold(0, |offset, (e, n)| offset * n + e.eval(&position, 0) as usize);
             out[offset] = self.at(id, &mut position, &nothing);
@@ -269,7 +273,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// Puts positions of some axes into a position of all axes.
-pub(crate) fn set(position: &mut [usize], axes: &[Axis], values: &[usize]) {
+pub(crate) fn set_position(position: &mut [usize], axes: &[Axis], values: &[usize]) {
     for (axis, value) in axes.iter().zip(values) {
         position[usize::from(*axis)] = *value;
     }
