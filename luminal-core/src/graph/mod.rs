@@ -4,9 +4,17 @@
 //! [`crate::reference`]. Nodes are in topological order: an operand has a smaller number.
 
 mod build;
+pub mod hash;
 mod op;
+mod parse;
+#[cfg(test)]
+pub(crate) mod samples;
+mod text;
+mod verify;
 
 pub use op::{Binary, Op, Reduce, Unary};
+pub use parse::ParseError;
+pub use verify::VerifyError;
 
 use crate::dtype::Dtype;
 use std::borrow::Cow;

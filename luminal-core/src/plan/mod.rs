@@ -3,6 +3,13 @@
 //! The build script makes a plan and writes it as Rust source; in the program it is a `static`, checked by rustc and
 //! read without parsing. Hence [`Cow`]: owned while it is built, borrowed for ever after.
 
+#[cfg(feature = "build")]
+pub mod emit;
+#[cfg(feature = "build")]
+pub mod memory;
+mod text;
+mod verify;
+
 use crate::dtype::Dtype;
 use std::borrow::Cow;
 
@@ -116,6 +123,17 @@ pub struct GridAxis {
     pub block: usize,
 }
 
+/// What a kernel does with one of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Only reads it.
+    Read,
+    /// Writes every element that is read later, and reads none that it did not write.
+    Write,
+    /// Uses it as private memory: nothing is read before it is written, and nothing is left for later.
+    Scratch,
+}
+
 /// A kernel and what is known about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
@@ -127,7 +145,9 @@ pub struct Kernel {
     pub shape: Text,
     /// The user's operations that it holds, in order.
     pub fused: List<Text>,
-    /// Versions, best first.
+    /// What it does with each argument.
+    pub args: List<Access>,
+    /// Versions, best first. Each must be a kernel of exactly this plan: the runtime calls it.
     pub entries: List<(Isa, KernelFn)>,
     /// Outermost first; blocks are numbered row-major.
     pub grid: List<GridAxis>,
@@ -155,6 +175,15 @@ pub struct Launch {
     pub kernel: usize,
     /// Positions in [`Plan::buffers`], in the order of the kernel's arguments.
     pub args: List<usize>,
+}
+
+/// A generated text that is kept beside the code compiled from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// File name.
+    pub name: Text,
+    /// Content.
+    pub text: Text,
 }
 
 /// Everything that the runtime needs.
@@ -188,6 +217,8 @@ pub struct Plan {
     pub weights: usize,
     /// Bytes behind [`Place::State`].
     pub state: usize,
-    /// The PTX module with every kernel, for GPUs.
+    /// The PTX module with every kernel, for GPUs; empty if there is none.
     pub ptx: Text,
+    /// The C texts of the kernels, for those who want to read them.
+    pub sources: List<Source>,
 }

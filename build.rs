@@ -1,0 +1,25 @@
+//! Compiles the models of this package's own tests, as the build script of a user does. It does nothing for users: the
+//! feature `selftest` is on only when the package itself is tested.
+
+#![allow(dead_code, unused_imports, reason = "the package's names, of which the models need some")]
+
+// Code that the macros generate names everything through `::luminal`, which here is this crate.
+#[cfg(feature = "selftest")]
+extern crate self as luminal;
+
+#[cfg(feature = "selftest")]
+include!("src/exports.rs");
+
+#[cfg(feature = "selftest")]
+#[path = "tests/models/mod.rs"]
+mod models;
+
+#[cfg(feature = "selftest")]
+fn main() {
+    build::Compiler::new().model(models::classify::MODEL).run();
+}
+
+#[cfg(not(feature = "selftest"))]
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+}

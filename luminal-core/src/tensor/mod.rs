@@ -1,0 +1,49 @@
+//! The language of models: typed tensors, whose operations record a graph of primitives.
+//!
+//! Shapes are types. What can be said in types is checked by rustc: equal dimensions, matrix products, broadcasting,
+//! axes, element types. What needs arithmetic - the size after a convolution, a concatenation, a reshape - is named by the
+//! user in the type of the result and checked while the model is traced.
+//!
+//! Broadcasting: the result has the shape of the *left* operand; the right one is equal, a suffix of it, a number, or has
+//! [`One`] where it stretches. So `x - x.max_keep(axis)` is legal and `x.max_keep(axis) - x` is not.
+//!
+//! Every public operation is a composition of primitives of [`crate::graph`]; nothing below knows its name, except for
+//! reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
+
+mod arithmetic;
+mod axis;
+mod border;
+mod conv;
+mod dim;
+mod element;
+mod gather;
+mod matmul;
+mod module;
+mod movement;
+pub mod nn;
+mod pointwise;
+mod pool;
+mod port;
+mod record;
+mod reduce;
+mod reshape;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod value;
+mod view;
+
+pub use arithmetic::Operand;
+pub use axis::{Axis, Permute};
+pub use conv::{Conv, conv};
+pub use dim::{D, Dim, DimInfo, Fits, One};
+pub use element::{Element, Float, Number, SameType};
+pub use matmul::MatMul;
+pub use module::{Before, Module, Scope, before, state_scope, weights_scope, write_back};
+pub use pool::{Pool, pool};
+pub use port::{Argument, Input, Output, argument, input, output, part, weights};
+pub use shape::{At, Broadcast, EndsWith, Join, Lead, Shape, Split, With};
+pub use trace::{Mistake, Place, Traced, trace};
+pub use value::Tensor;
+pub use view::{Feed, Outputs, View, feed};

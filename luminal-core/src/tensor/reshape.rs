@@ -1,0 +1,238 @@
+//! Another shape for the same elements, made of views only: axes are split and merged, never moved.
+
+use super::dim::{DimInfo, Dims};
+use super::element::Element;
+use super::record::Recorder;
+use super::shape::Shape;
+use super::trace::{op, record, report};
+use super::value::Tensor;
+use crate::graph::{Dim, NodeId, Op};
+
+impl<S: Shape, E: Element> Tensor<S, E> {
+    /// The same elements in row-major order under another shape, which the caller names. Free dimensions stay whole and
+    /// keep their places.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let image: Tensor<(D<28>, D<28>)> = input("image");
+    ///     let strips: Tensor<(D<7>, D<112>)> = image.reshape();
+    ///     output(&strips);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn reshape<R: Shape>(self) -> Tensor<R, E> {
+        let _scope = op("reshape");
+        if let Some(mistake) = mistake(S::DIMS, R::DIMS) {
+            report(mistake);
+            return Tensor::placeholder();
+        }
+        if S::DIMS.iter().any(|dim| dim.max() == 0) {
+            // No element to keep; sizes of 0 have no factors.
+            return Tensor::placeholder();
+        }
+        Tensor::of(record(|recorder| recorder.reshape(self.node, S::DIMS, R::DIMS)))
+    }
+
+    /// [`reshape`](Tensor::reshape) to one dimension, or to a free dimension and one more.
+    #[track_caller]
+    pub fn flatten<R: Shape>(self) -> Tensor<R, E> {
+        let _scope = op("flatten");
+        self.reshape()
+    }
+}
+
+/// The fixed sizes between free dimensions, and the free dimensions.
+fn segments(dims: &[DimInfo]) -> (Vec<Vec<usize>>, Vec<DimInfo>) {
+    let mut between = vec![vec![]];
+    let mut free = vec![];
+    for dim in dims {
+        match dim.fixed() {
+            Some(size) => between.last_mut().expect("one segment").push(size),
+            None => {
+                free.push(*dim);
+                between.push(vec![]);
+            }
+        }
+    }
+    (between, free)
+}
+
+fn product(sizes: &[usize]) -> usize {
+    sizes.iter().fold(1, |product, size| product.saturating_mul(*size))
+}
+
+/// What is wrong with a reshape, if anything.
+fn mistake(from: &[DimInfo], to: &[DimInfo]) -> Option<String> {
+    let (from_between, from_free) = segments(from);
+    let (to_between, to_free) = segments(to);
+    let (from_shape, to_shape) = (Dims(from), Dims(to));
+    if from_free != to_free {
+        return Some(format!(
+            "{from_shape} to {to_shape}: both need the same free dimensions in the same order, here {} and {}",
+            Dims(&from_free),
+            Dims(&to_free)
+        ));
+    }
+    let from_sizes: Vec<_> = from_between.concat();
+    let to_sizes: Vec<_> = to_between.concat();
+    let (have, want) = (product(&from_sizes), product(&to_sizes));
+    if have != want {
+        let each: Vec<_> = from_free.iter().map(|dim| dim.to_string()).collect();
+        let each = if each.is_empty() { String::new() } else { format!(" for each {}", each.join(" and ")) };
+        return Some(format!(
+            "{from_shape} has {have} elements{each}, {to_shape} has {want}{}",
+            suggestion(have, to).unwrap_or_default()
+        ));
+    }
+    let uneven = (0..from_between.len()).find(|i| product(&from_between[*i]) != product(&to_between[*i]))?;
+    let free = from_free[uneven.min(from_free.len() - 1)];
+    Some(format!(
+        "{from_shape} to {to_shape} moves elements across the free dimension {free}: the sizes before it and those behind \
+         it must keep their products; permute first"
+    ))
+}
+
+/// The last size that can be corrected alone.
+fn suggestion(have: usize, to: &[DimInfo]) -> Option<String> {
+    let sizes: Vec<_> = to.iter().map(|dim| dim.fixed().unwrap_or(1)).collect();
+    (0..to.len()).rev().find_map(|axis| {
+        let DimInfo::Fixed(named) = to[axis] else { return None };
+        let mut others = sizes.clone();
+        others.remove(axis);
+        let others = product(&others);
+        let fits = others > 0 && have.is_multiple_of(others);
+        fits.then(|| format!("; with {} in place of {named} it fits", have / others))
+    })
+}
+
+impl Recorder {
+    fn reshape(&mut self, mut node: NodeId, from: &[DimInfo], to: &[DimInfo]) -> NodeId {
+        let (from_between, _) = segments(&without_one(from));
+        let (to_between, _) = segments(&without_one(to));
+        let mut axis = 0;
+        for (from, to) in from_between.iter().zip(&to_between) {
+            if from != to {
+                node = self.refactor(node, axis, from, to);
+            }
+            axis += to.len() + 1;
+        }
+        node
+    }
+
+    /// Replaces the axes of sizes `from`, which start at `axis`, by axes of sizes `to` of the same product, not 0.
+    fn refactor(&mut self, mut node: NodeId, axis: usize, from: &[usize], to: &[usize]) -> NodeId {
+        // Axes of one element have no factors: they are taken away first and added last.
+        let mut left = from.len();
+        for at in (0..from.len()).rev().filter(|at| from[*at] == 1) {
+            node = self.drop_unit(node, axis, at, left);
+            left -= 1;
+        }
+        let from_factors: Vec<_> = from.iter().copied().filter(|size| *size != 1).collect();
+        let to_factors: Vec<_> = to.iter().copied().filter(|size| *size != 1).collect();
+        let mut at = axis;
+        for (from, to) in groups(&from_factors, &to_factors) {
+            node = self.refactor_group(node, at, from, to);
+            at += to.len();
+        }
+        for (at, _) in to.iter().enumerate().filter(|(_, size)| **size == 1) {
+            node = self.graph.expand(node, axis + at, Dim::Fixed(1));
+        }
+        node
+    }
+
+    /// Removes the axis `at` of `count` fixed axes, which has one element: by a view where there is one.
+    fn drop_unit(&mut self, node: NodeId, axis: usize, at: usize, count: usize) -> NodeId {
+        let expanded = matches!(self.graph.nodes[node].op, Op::Expand(_, added) if added == axis + at);
+        if expanded || count == 1 {
+            return self.squeeze(node, axis + at);
+        }
+        self.graph.merge(node, axis + at.saturating_sub(1))
+    }
+
+    fn refactor_group(&mut self, mut node: NodeId, axis: usize, from: &[usize], to: &[usize]) -> NodeId {
+        let Some(fine) = common_refinement(from, to) else {
+            let whole = self.merge_axes(node, axis, from.len());
+            return self.split_axis(whole, axis, to);
+        };
+        let mut at = axis;
+        for factors in runs(&fine, from) {
+            node = self.split_axis(node, at, factors);
+            at += factors.len();
+        }
+        for (at, factors) in runs(&fine, to).into_iter().enumerate() {
+            node = self.merge_axes(node, axis + at, factors.len());
+        }
+        node
+    }
+
+    fn split_axis(&mut self, mut node: NodeId, axis: usize, sizes: &[usize]) -> NodeId {
+        for at in 0..sizes.len() - 1 {
+            node = self.graph.split(node, axis + at, product(&sizes[at + 1..]));
+        }
+        node
+    }
+
+    fn merge_axes(&mut self, mut node: NodeId, axis: usize, count: usize) -> NodeId {
+        for _ in 1..count {
+            node = self.graph.merge(node, axis);
+        }
+        node
+    }
+}
+
+/// Sizes that both lists are made of by multiplying neighbours; `None` where their axes do not nest, as in `[4, 6]` and
+/// `[6, 4]`.
+fn common_refinement(from: &[usize], to: &[usize]) -> Option<Vec<usize>> {
+    // What lies behind each axis: where axes begin, counted in elements from the end.
+    let behind = |sizes: &[usize]| (0..sizes.len()).map(|i| product(&sizes[i..])).collect::<Vec<_>>();
+    let mut borders = behind(from);
+    borders.extend(behind(to));
+    borders.push(1);
+    borders.sort_unstable_by(|a, b| b.cmp(a));
+    borders.dedup();
+    borders.windows(2).map(|pair| pair[0].is_multiple_of(pair[1]).then(|| pair[0] / pair[1])).collect()
+}
+
+/// Cuts the refinement into the runs that make up each size.
+fn runs<'a>(mut fine: &'a [usize], sizes: &[usize]) -> Vec<&'a [usize]> {
+    let mut runs = vec![];
+    for size in sizes {
+        let mut length = 1;
+        while product(&fine[..length]) < *size {
+            length += 1;
+        }
+        let (run, rest) = fine.split_at(length);
+        runs.push(run);
+        fine = rest;
+    }
+    runs
+}
+
+/// Pairs of the shortest runs with equal products.
+fn groups<'a>(from: &'a [usize], to: &'a [usize]) -> Vec<(&'a [usize], &'a [usize])> {
+    let mut groups = vec![];
+    let (mut from_start, mut to_start) = (0, 0);
+    while from_start < from.len() {
+        let (mut from_end, mut to_end) = (from_start + 1, to_start + 1);
+        let (mut left, mut right) = (from[from_start], to[to_start]);
+        while left != right {
+            if left < right {
+                left *= from[from_end];
+                from_end += 1;
+            } else {
+                right *= to[to_end];
+                to_end += 1;
+            }
+        }
+        groups.push((&from[from_start..from_end], &to[to_start..to_end]));
+        (from_start, to_start) = (from_end, to_end);
+    }
+    groups
+}
+
+fn without_one(dims: &[DimInfo]) -> Vec<DimInfo> {
+    dims.iter().copied().filter(|dim| *dim != DimInfo::One).collect()
+}

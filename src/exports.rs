@@ -1,0 +1,98 @@
+// The names that users and the macros find in this crate. A file of its own because the build script of this package
+// needs the same ones: there, code that the macros generate for the package's own models says `::luminal::` as well.
+
+pub use luminal_core::axes;
+pub use luminal_core::error::{Error, Result};
+pub use luminal_core::graph;
+pub use luminal_core::reference;
+pub use luminal_core::runtime::{Device, KernelTime};
+pub use luminal_core::tensor::nn;
+pub use luminal_core::tensor::nn::{Conv2d, Linear};
+pub use luminal_core::tensor::{
+    At, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
+    Number, One, Operand, Output, Permute, Pool, SameType, Scope, Shape, Split, Tensor, View, With, conv, pool,
+};
+pub use luminal_core::weights::Weights;
+pub use luminal_macros::{Module, Output, dim, model};
+
+/// What `run` returns for a model that returns `T`: a view where the model has a tensor.
+pub type Out<'a, T> = <T as Output>::View<'a>;
+
+/// A model as the build script sees it: the constant `MODEL` beside each `#[model]` function.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// Its name in the build.
+    pub name: &'static str,
+    /// The file of the function.
+    pub file: &'static str,
+    /// The line of the function.
+    pub line: u32,
+    /// Runs the function once and so records its graph.
+    pub trace: fn(),
+}
+
+/// What generated code names. Not for use by hand: it changes with the code generators.
+pub mod rt {
+    pub use luminal_core::rt::*;
+    pub use luminal_core::tensor::{
+        Outputs, argument, before, feed, part, state_scope, weights_scope, write_back,
+    };
+
+    const NOTHING: Text = Cow::Borrowed("");
+
+    /// The plan of a model that was not compiled. It is never run: the build reported an error, and `load` does too.
+    pub const NO_PLAN: Plan = Plan {
+        model: NOTHING,
+        free: Cow::Borrowed(&[]),
+        inputs: Cow::Borrowed(&[]),
+        outputs: Cow::Borrowed(&[]),
+        states: Cow::Borrowed(&[]),
+        params: Cow::Borrowed(&[]),
+        buffers: Cow::Borrowed(&[]),
+        kernels: Cow::Borrowed(&[]),
+        load: Cow::Borrowed(&[]),
+        run: Cow::Borrowed(&[]),
+        writes: Cow::Borrowed(&[]),
+        arena: 0,
+        weights: 0,
+        state: 0,
+        ptx: NOTHING,
+        sources: Cow::Borrowed(&[]),
+    };
+}
+
+/// The whole build script: traces and compiles models of a file.
+///
+/// ```ignore
+/// // build.rs
+/// luminal::models!("src/model.rs": classify, nets::encoder);
+/// ```
+#[cfg(feature = "build")]
+#[macro_export]
+macro_rules! models {
+    ($file:literal: $($($model:ident)::+),+ $(,)?) => {
+        #[path = $file]
+        #[allow(dead_code, reason = "the program uses the rest")]
+        mod model;
+
+        fn main() {
+            $crate::build::Compiler::new()$(.model(model::$($model)::+::MODEL))+.run()
+        }
+    };
+}
+
+/// The whole build script. It needs the feature `build`, which is off here.
+#[cfg(not(feature = "build"))]
+#[macro_export]
+macro_rules! models {
+    ($($tokens:tt)*) => {
+        ::core::compile_error!(
+            "`luminal::models!` belongs into build.rs and needs in Cargo.toml:\n\n    [build-dependencies]\n    luminal = \
+             { version = \"0.1\", features = [\"build\"] }"
+        );
+        fn main() {}
+    };
+}
+
+#[cfg(feature = "build")]
+pub mod build;

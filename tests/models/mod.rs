@@ -1,0 +1,20 @@
+//! Models that the tests run: traced by the build script of this package, used by `tests/*.rs`.
+
+use luminal::{Axis, D, Linear, Module, Tensor, dim, model};
+
+/// Images in one run.
+#[dim(max = 16)]
+pub struct Batch;
+
+/// Two layers.
+#[derive(Module)]
+pub struct Mlp {
+    hidden: Linear<6, 5>,
+    out: Linear<5, 3, false>,
+}
+
+/// Class probabilities of small images.
+#[model]
+pub fn classify(x: Tensor<(Batch, D<6>)>, net: &Mlp) -> Tensor<(Batch, D<3>)> {
+    net.out.forward(net.hidden.forward(x).relu()).softmax(Axis::<1>)
+}
