@@ -12,6 +12,8 @@ pub mod weights;
 
 // The build script's half.
 #[cfg(feature = "build")]
+pub mod codegen;
+#[cfg(feature = "build")]
 pub mod compile;
 #[cfg(feature = "build")]
 pub mod kernel;

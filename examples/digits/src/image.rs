@@ -16,20 +16,22 @@ const LEAST_CONTRAST: f32 = 0.1;
 /// A picture with more pixels than this is refused before it is decoded.
 const MOST_PIXELS: u64 = 50_000_000;
 
+/// What to do about a file that is no picture of a digit.
+const HELP: &str = "help: give a PNG or PGM file that shows one digit, dark on light or light on dark";
+
 /// Reads a PNG or PGM file that shows one digit, dark on light or light on dark, of any size.
 pub fn read(path: &Path) -> Result<Digit> {
     let name = path.display();
+    let refused = |why: String| format!("image `{name}`: {why}\n{HELP}");
     let reader = ImageReader::open(path)
-        .and_then(ImageReader::with_guessed_format)
-        .map_err(|e| format!("cannot read the image {name}: {e}"))?;
+        .map_err(|e| format!("image `{name}`: cannot open it: {e}\nhelp: check the path"))?;
+    let reader = reader.with_guessed_format().map_err(|e| refused(format!("cannot read it: {e}")))?;
     if reader.format().is_none() {
-        return Err(
-            format!("cannot read the image {name}: it is not a PNG or PGM file; convert it to one").into()
-        );
+        return Err(refused("it is not a picture of a known kind".into()).into());
     }
-    let picture = decode(reader)
-        .map_err(|e| format!("cannot read the image {name}: {e}; save it again as PNG or PGM"))?;
-    to_digit(&Grey::new(picture)).map_err(|e| format!("no digit in the image {name}: {e}").into())
+    let picture = decode(reader).map_err(|e| refused(format!("cannot read it: {e}")))?;
+    let digit = to_digit(&Grey::new(picture)).map_err(|e| refused(e.to_string()))?;
+    Ok(digit)
 }
 
 fn decode(reader: ImageReader<std::io::BufReader<std::fs::File>>) -> Result<DynamicImage> {
@@ -96,7 +98,7 @@ impl Ink {
         let lightest = picture.pixels.iter().copied().fold(paper, f32::max);
         let full = if paper - darkest >= lightest - paper { darkest - paper } else { lightest - paper };
         if full.abs() < LEAST_CONTRAST {
-            return Err("it shows nothing but paper; draw the digit dark on light or light on dark".into());
+            return Err("there is no drawing on it, only paper".into());
         }
         let pixels = picture.pixels.iter().map(|&pixel| ((pixel - paper) / full).clamp(0.0, 1.0)).collect();
         Ok(Ink { width: picture.width, height: picture.height, pixels })
@@ -275,7 +277,7 @@ mod tests {
     #[test]
     fn paper_alone_is_an_error() {
         let blank = Grey::new(GrayImage::from_pixel(30, 30, Luma([200])).into());
-        assert!(to_digit(&blank).unwrap_err().to_string().contains("nothing but paper"));
+        assert!(to_digit(&blank).unwrap_err().to_string().contains("only paper"));
     }
 
     #[test]
@@ -306,7 +308,10 @@ mod tests {
         let missing = folder.path().join("missing.png");
         for path in [text, cut, missing] {
             let message = read(&path).unwrap_err().to_string();
-            assert!(message.contains(&path.display().to_string()), "{message}");
+            assert!(
+                message.contains(&path.display().to_string()) && message.contains("\nhelp: "),
+                "{message}"
+            );
         }
     }
 }

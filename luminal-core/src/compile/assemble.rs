@@ -4,8 +4,9 @@ use super::Options;
 use super::units::Units;
 use crate::dtype::Dtype;
 use crate::error::Result;
-use crate::graph::{Graph, Op};
+use crate::graph::{FreeDim, Graph, Op};
 use crate::kernel::ir::{Buffer as KernelBuffer, Kernel, Space, Storage};
+use crate::kernel::tile::Program as TileProgram;
 use crate::plan::memory::{self, ALIGNMENT};
 use crate::plan::{
     self, Access, Buffer, Digit, Free, GridAxis, Launch, Packing, Param, Place, Plan, Port,
@@ -82,7 +83,7 @@ impl Assembler<'_> {
     }
 
     fn full_bytes(&self, shape: &[plan::Dim], dtype: Dtype) -> usize {
-        shape.iter().map(|d| d.max()).product::<usize>() * dtype.bytes()
+        shape.iter().map(|&d| d.max()).product::<usize>() * dtype.bytes()
     }
 
     /// Inputs or states of the graph, in its order, whether a kernel reads them or not.
@@ -219,7 +220,7 @@ impl Assembler<'_> {
             params.push(Param {
                 name: name.clone().into(),
                 dtype: node.dtype,
-                shape: node.shape.iter().map(|d| d.max()).collect::<Vec<_>>().into(),
+                shape: node.shape.iter().map(|&d| d.max()).collect::<Vec<_>>().into(),
                 packings: packings.collect::<Vec<_>>().into(),
             });
         }
@@ -239,17 +240,13 @@ fn kernels(graph: &Graph, program: &Program, units: &Units) -> Vec<plan::Kernel>
     let describe = |(number, unit): (usize, &super::Unit)| {
         let first = units.of.iter().position(|u| *u == number).expect("a unit has a kernel");
         let lowered = &program.kernels[first];
-        let grid = unit.program.grid.iter().map(|block| GridAxis {
-            size: size(graph, &unit.program.kernel, block.axis),
-            block: block.size,
-        });
         plan::Kernel {
             name: unit.program.name.clone().into(),
             form: lowered.form.map_or("copy".into(), |form| form.name().into()),
             shape: shape(&unit.kernel).into(),
             fused: lowered.fused.iter().map(|op| op.clone().into()).collect(),
             entries: Cow::Borrowed(&[]),
-            grid: grid.collect::<Vec<_>>().into(),
+            grid: grid(&unit.program, &graph.free).into(),
             flops: lowered.flops,
             bytes: lowered.bytes,
             args: access(lowered).into(),
@@ -263,12 +260,13 @@ fn access(lowered: &Lowered) -> Vec<Access> {
     lowered.writes.iter().map(|writes| if *writes { Access::Write } else { Access::Read }).collect()
 }
 
-fn size(graph: &Graph, kernel: &Kernel, axis: usize) -> plan::Dim {
-    let axis = &kernel.axes[axis];
-    match axis.free {
-        Some(index) => plan::Dim::Free { index, max: graph.free[index].max },
-        None => plan::Dim::Fixed(axis.max),
-    }
+/// The grid of a tile program as plans hold it.
+pub fn grid(program: &TileProgram, free: &[FreeDim]) -> Vec<GridAxis> {
+    let size = |axis: usize| match program.kernel.axes[axis].free {
+        Some(index) => plan::Dim::Free { index, max: free[index].max },
+        None => plan::Dim::Fixed(program.kernel.axes[axis].max),
+    };
+    program.grid.iter().map(|block| GridAxis { size: size(block.axis), block: block.size }).collect()
 }
 
 /// `[32, 8, 8] over 144`: sizes of what is written, and how much the largest reduction sums for each element.

@@ -6,10 +6,11 @@ mod assemble;
 pub mod check;
 mod units;
 
+pub use assemble::grid;
 pub use units::{Unit, Units};
 
 use crate::error::{Error, Result};
-use crate::graph::Graph;
+use crate::graph::{FreeDim, Graph};
 use crate::kernel::schedule::Machine;
 use crate::plan::Plan;
 use crate::search::{self, Found, lower};
@@ -30,6 +31,8 @@ pub struct Options {
 /// Everything known about a compiled model.
 #[derive(Clone, Debug)]
 pub struct Compiled {
+    /// Sizes known at run time only.
+    pub free: Vec<FreeDim>,
     /// The chosen variant and its kernels as sets of terms.
     pub found: Found,
     /// The kernels in index notation, with the tensors between them.
@@ -48,9 +51,9 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     graph.verify().map_err(|e| Error::new(format!("the traced graph is not well formed: {e}")))?;
     let found = search::search(graph, &search::Options { fuse: options.fuse, ..Default::default() })
         .map_err(|e| Error::new(e.to_string()))?;
-    let program = lower::lower(graph, &found)?;
+    let program = lower::lower(graph, &found, &lower::Options::default())?;
     let units = units::schedule(graph, &program, options)?;
     let plan = assemble::plan(graph, &program, &units, options)?;
     plan.check().map_err(|e| Error::new(format!("the plan of `{}` is not sound: {e}", options.model)))?;
-    Ok(Compiled { found, program, units, plan })
+    Ok(Compiled { free: graph.free.clone(), found, program, units, plan })
 }

@@ -5,7 +5,7 @@ use super::Options;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Op};
 use crate::kernel::ir::{Freedom, Kernel, Storage};
-use crate::kernel::schedule;
+use crate::kernel::{schedule, text};
 use crate::kernel::tile::Program as TileProgram;
 use crate::search::lower::{Lowered, Program, Source, ValueId};
 use crate::search::partition::When;
@@ -44,7 +44,7 @@ pub fn schedule(graph: &Graph, program: &Program, options: &Options) -> Result<U
     let mut known: BTreeMap<u64, usize> = BTreeMap::new();
     for lowered in &program.kernels {
         let kernel = constrain(graph, program, lowered, &orders);
-        let key = kernel.hash();
+        let key = text::hash(&kernel);
         let unit = match known.get(&key) {
             Some(unit) => *unit,
             None => {

@@ -68,7 +68,10 @@ fn feed(graph: &Graph, id: NodeId, name: &str, feeds: &Feeds, sizes: &[usize]) -
     let Some(tensor) = feeds.get(name) else {
         return Err(Error::new(format!("{kind} {name:?} is missing: {dtype}{sizes:?}")));
     };
-    if tensor.shape != sizes || tensor.dtype() != dtype || tensor.data.len() != sizes.iter().product::<usize>() {
+    if tensor.shape != sizes
+        || tensor.dtype() != dtype
+        || tensor.data.len() != sizes.iter().product::<usize>()
+    {
         let (given, shape, elements) = (tensor.dtype(), &tensor.shape, tensor.data.len());
         return Err(Error::new(format!(
             "{kind} {name:?} must be {dtype}{sizes:?}, given is {given}{shape:?} with {elements} elements"

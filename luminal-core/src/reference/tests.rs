@@ -4,7 +4,7 @@ mod simple;
 
 use super::*;
 use crate::dtype::Dtype;
-use crate::graph::samples::every_op;
+use crate::graph::samples::{every_op, mutated};
 use crate::graph::{Binary, Dim, Origin, Reduce, Unary};
 
 const NAN: f32 = f32::NAN;
@@ -374,4 +374,30 @@ fn what_is_asked_for_repeatedly_is_stored() {
     for node in [twice, once] {
         assert!(!evaluation.values.is_stored(node), "node %{node}");
     }
+}
+
+#[test]
+fn whatever_passes_verification_can_be_run() {
+    let mut random = SplitMix64::new(4);
+    let text = every_op().to_string();
+    let (mut finished, mut changed) = (0, 0);
+    for _ in 0..5000 {
+        let hostile = mutated(&text, &mut random);
+        let Ok(graph) = Graph::parse(&hostile) else { continue };
+        let free: Vec<usize> = graph.free.iter().map(|dim| dim.max.min(5)).collect();
+        let elements = |id| graph.sizes(id, &free).into_iter().try_fold(1usize, usize::checked_mul);
+        let small =
+            graph.verify().is_ok() && (0..graph.nodes.len()).all(|id| elements(id).is_some_and(|n| n < 1000));
+        if !small {
+            continue;
+        }
+        // Errors are welcome: indices may be out of range, sizes may not fit.
+        if let Ok(feeds) = random_feeds(&graph, &free, 1)
+            && run(&graph, &feeds, &free).is_ok()
+        {
+            finished += 1;
+            changed += usize::from(graph.to_string() != text);
+        }
+    }
+    assert!(finished > 100 && changed > 50, "{finished} runs, {changed} of them of graphs that were changed");
 }

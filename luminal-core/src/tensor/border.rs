@@ -82,6 +82,7 @@ impl Recorder {
                 )
             };
             self.report(message);
+            return self.fill(0.0, dtype, dims);
         }
         let op = match kind {
             Kind::Param => Op::Param(name.clone()),

@@ -43,10 +43,15 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// Elements from the first tap to the last.
+    fn reach(&self, taps: usize) -> usize {
+        (taps - 1) * self.dilation + 1
+    }
+
     /// Positions along an axis, 0 if the window is larger than the padded axis.
     fn positions(&self, size: usize, taps: usize) -> usize {
         let room = size + 2 * self.padding;
-        let reach = (taps - 1) * self.dilation + 1;
+        let reach = self.reach(taps);
         if reach > room { 0 } else { (room - reach) / self.stride + 1 }
     }
 
@@ -81,7 +86,8 @@ impl Window {
             if positions == 0 {
                 let room = size + 2 * self.padding;
                 return Some(format!(
-                    "{what}, {describe}: the window of {taps} does not fit into the {name}, which is {room} with padding"
+                    "{what}, {describe}: the window of {} does not fit into the {name}, which is {room} with padding",
+                    self.reach(taps)
                 ));
             }
             if result[axis] != DimInfo::Fixed(positions) {

@@ -182,8 +182,13 @@ fn check_access(blocks: &Blocks<'_>, access: &Access<'_>, all: &[Access<'_>]) ->
 }
 
 /// Sizes of a buffer that is private to a block: what the stores of one block span.
-pub(super) fn local_sizes(kernel: &Kernel, schedule: &Schedule, buffer: BufferId) -> Vec<usize> {
-    let blocks = Blocks::new(kernel, &schedule.grid, &schedule.folds);
+pub fn local_sizes(
+    kernel: &Kernel,
+    grid: &[(AxisId, usize)],
+    folds: &[usize],
+    buffer: BufferId,
+) -> Vec<usize> {
+    let blocks = Blocks::new(kernel, grid, folds);
     let mut sizes = vec![0; kernel.buffers[buffer].dims.len()];
     for access in accesses(kernel).iter().filter(|a| a.buffer == buffer && a.store) {
         for (size, at) in sizes.iter_mut().zip(&access.at) {
@@ -196,10 +201,4 @@ pub(super) fn local_sizes(kernel: &Kernel, schedule: &Schedule, buffer: BufferId
         *size = (*size).min(*whole);
     }
     sizes
-}
-
-/// Positions of an axis in one block of the grid.
-pub fn blocked_range(kernel: &Kernel, grid: &[(AxisId, usize)], axis: AxisId) -> usize {
-    let max = kernel.axes[axis].max;
-    grid.iter().find(|b| b.0 == axis).map_or(max, |b| b.1.min(max))
 }

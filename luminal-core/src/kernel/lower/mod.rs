@@ -4,19 +4,29 @@
 mod blocks;
 mod nest;
 
-pub use blocks::{blocked_range, may_block};
+pub use blocks::{local_sizes, may_block};
 pub use nest::{combine, identity};
 
 use super::expr;
-use super::ir::{AxisId, BufferId, Def, E, Item, Kernel, Space, Storage};
+use super::ir::{AxisId, BufferId, E, Item, Kernel, Space, Storage};
 use super::layout::LayoutDigit;
-use super::schedule::{Nest, Place, Schedule};
+use super::schedule::{Place, Schedule};
 use super::tile::{Block, Bound, For, Level, Part, Program, Stmt, Term, Var};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 
 /// The tile program of a kernel under a schedule. An error says why the schedule does not fit the kernel.
 pub fn lower(name: &str, kernel: &Kernel, schedule: &Schedule) -> Result<Program> {
+    lower_where(name, kernel, schedule, &|_| true)
+}
+
+/// As [`lower`], of some definitions only: what one of them costs is seen without the others.
+pub(super) fn lower_where(
+    name: &str,
+    kernel: &Kernel,
+    schedule: &Schedule,
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<Program> {
     check_form(kernel, schedule)?;
     blocks::check(kernel, schedule)?;
     let mut decided = kernel.clone();
@@ -30,18 +40,26 @@ pub fn lower(name: &str, kernel: &Kernel, schedule: &Schedule) -> Result<Program
         in_one_nest: in_one_nest(kernel),
     };
     let mut body = vec![];
-    let (mut nests, mut folds) = (schedule.nests.iter(), schedule.folds.iter());
-    let mut next = || nests.next().ok_or_else(|| Error::new("the schedule has too few nests"));
+    let mut folds = schedule.folds.iter();
+    let mut number = 0;
     for item in &kernel.items {
         match item {
-            Item::Def(def) => body.extend(lowering.definition(def, next()?)?),
+            Item::Def(def) => {
+                if wanted(number) {
+                    body.extend(lowering.definition(def, &schedule.nests[number])?);
+                }
+                number += 1;
+            }
             Item::Fold { axis, until, defs } => {
                 let block =
                     *folds.next().ok_or_else(|| Error::new("the schedule has too few fold blocks"))?;
                 lowering.fold = Some(FoldBlock { axis: *axis, until: *until, size: block });
                 let mut inside = vec![];
                 for def in defs {
-                    inside.extend(lowering.definition(def, next()?)?);
+                    if wanted(number) {
+                        inside.extend(lowering.definition(def, &schedule.nests[number])?);
+                    }
+                    number += 1;
                 }
                 if inside.iter().any(|stmt| matches!(stmt, Stmt::Barrier)) {
                     inside.push(Stmt::Barrier);
@@ -182,8 +200,9 @@ pub fn in_one_nest(kernel: &Kernel) -> Vec<bool> {
 
 /// Gives arguments their storage, and local buffers a space and the sizes that a block needs.
 fn place_buffers(kernel: &mut Kernel, schedule: &Schedule) {
-    let sizes: Vec<Vec<usize>> =
-        (kernel.args..kernel.buffers.len()).map(|b| blocks::local_sizes(kernel, schedule, b)).collect();
+    let sizes: Vec<Vec<usize>> = (kernel.args..kernel.buffers.len())
+        .map(|b| local_sizes(kernel, &schedule.grid, &schedule.folds, b))
+        .collect();
     for (buffer, storage) in kernel.buffers.iter_mut().zip(&schedule.storage) {
         buffer.storage = storage.clone();
     }
@@ -212,20 +231,4 @@ pub fn ordered_storage(dims: &[usize], order: &[usize]) -> Storage {
         stride *= dims[*dim].max(1);
     }
     storage
-}
-
-/// The nest of each definition, with the fold around it: position in `Schedule::folds`.
-pub fn nests<'a>(kernel: &'a Kernel, schedule: &'a Schedule) -> Vec<(&'a Def, &'a Nest, Option<usize>)> {
-    let mut fold = 0;
-    let mut defs = vec![];
-    for item in &kernel.items {
-        match item {
-            Item::Def(def) => defs.push((def, None)),
-            Item::Fold { defs: inside, .. } => {
-                defs.extend(inside.iter().map(|def| (def, Some(fold))));
-                fold += 1;
-            }
-        }
-    }
-    defs.into_iter().zip(&schedule.nests).map(|((def, fold), nest)| (def, nest, fold)).collect()
 }

@@ -1,5 +1,15 @@
 //! Schedules: how a kernel is cut into blocks, loops, registers and lanes.
 
+mod candidates;
+mod grid;
+mod machine;
+mod nests;
+mod wish;
+
+pub use candidates::{best, candidates};
+
+pub use machine::Machine;
+
 use super::ir::{AxisId, BufferId, Def, Item, Kernel, Storage};
 
 /// Loops and register tile of one definition.

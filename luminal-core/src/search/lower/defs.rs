@@ -1,8 +1,10 @@
 //! Which definitions a fused set becomes: one for each reduction, with all that can follow it as its epilogue, and one
 //! map for each stored value that is left. Nothing here knows an operator; the form of the kernel does not matter.
 
-use super::super::term::{AxisSet, Dag, Id, IndexExpr, Term};
+use super::super::cascade::Fold;
+use super::super::term::{Dag, Id, IndexExpr, Term};
 use super::expr::Builder;
+use super::fold::Streamed;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, Reduce};
 use crate::kernel::ir::{Affine, Def, E, Item, Reduction};
@@ -34,7 +36,7 @@ impl<'a> Cone<'a> {
         Cone { dag, set, outputs, users, inside }
     }
 
-    fn contains(&self, id: Id) -> bool {
+    pub fn contains(&self, id: Id) -> bool {
         self.inside[usize::from(id)]
     }
 
@@ -133,34 +135,20 @@ impl<'a> Cone<'a> {
 }
 
 /// Fills the builder's kernel with the definitions of a cone.
-pub fn define(graph: &Graph, cone: &Cone<'_>, builder: &mut Builder<'_>) -> Result<()> {
+pub fn define(graph: &Graph, cone: &Cone<'_>, fold: Option<&Fold>, builder: &mut Builder<'_>) -> Result<()> {
     let mut written = BTreeSet::new();
-    for reduction in cone.set.iter().copied().filter(|id| cone.dag.node(*id).is_reduction()) {
-        for id in cone.shared(reduction, builder) {
-            let value = builder.value(id, None)?;
-            private(builder, id, None, value, None);
-        }
-        let last = cone.epilogue(reduction, builder);
-        let body = cone.dag.node(reduction).body().expect("a reduction has a body");
-        let expr = builder.value(body, None)?;
-        let epilogue = match last == reduction {
-            true => None,
-            false => Some(builder.value(last, Some(reduction))?),
-        };
-        let op = match cone.dag.node(reduction) {
-            Term::Sum(_) => Reduce::Sum,
-            _ => Reduce::Max,
-        };
-        let over: AxisSet = cone.dag.reduced_axes(reduction);
-        let axes = over.iter().map(|axis| builder.axis(axis)).collect();
-        let reduce = Some(Reduction { op, axes });
-        // Straight to memory if this is all that becomes of the value.
-        if cone.is_output(last) && cone.users(last).is_empty() && targets(cone.dag, last).len() == 1 {
-            store(graph, cone.dag, builder, last, reduce, expr, epilogue)?;
-            written.insert(last);
-        } else {
-            private(builder, last, reduce, expr, epilogue);
-        }
+    let reductions: Vec<Id> = cone.set.iter().copied().filter(|id| cone.dag.node(*id).is_reduction()).collect();
+    let streamed = fold.map(|fold| Streamed::new(cone, fold, &reductions)).transpose()?;
+    let is_streamed = |id: &Id| streamed.as_ref().is_some_and(|s| s.contains(*id));
+    let first = reductions.iter().position(is_streamed).unwrap_or(reductions.len());
+    for id in &reductions[..first] {
+        reduction(graph, cone, *id, builder, &mut written)?;
+    }
+    if let Some(streamed) = &streamed {
+        streamed.define(cone, builder)?;
+    }
+    for id in reductions[first..].iter().filter(|id| !is_streamed(id)) {
+        reduction(graph, cone, *id, builder, &mut written)?;
     }
     for id in cone.outputs.iter().copied().filter(|id| !written.contains(id)) {
         let value = builder.value(id, None)?;
@@ -169,9 +157,66 @@ pub fn define(graph: &Graph, cone: &Cone<'_>, builder: &mut Builder<'_>) -> Resu
     Ok(())
 }
 
+/// The definition of a reduction, with what leads up to it and what can follow it.
+fn reduction(
+    graph: &Graph,
+    cone: &Cone<'_>,
+    id: Id,
+    builder: &mut Builder<'_>,
+    written: &mut BTreeSet<Id>,
+) -> Result<()> {
+    let (last, reduce, expr, epilogue) = parts(cone, id, builder)?;
+    // Straight to memory if this is all that becomes of the value.
+    if cone.is_output(last) && cone.users(last).is_empty() && targets(cone.dag, last).len() <= 1 {
+        store(graph, cone.dag, builder, last, Some(reduce), expr, epilogue)?;
+        written.insert(last);
+    } else {
+        private(builder, last, Some(reduce), expr, epilogue);
+    }
+    Ok(())
+}
+
+/// As [`reduction`], into a private buffer.
+pub fn private_reduction(cone: &Cone<'_>, id: Id, builder: &mut Builder<'_>) -> Result<()> {
+    let (last, reduce, expr, epilogue) = parts(cone, id, builder)?;
+    private(builder, last, Some(reduce), expr, epilogue);
+    Ok(())
+}
+
+/// The last value of a definition, its reduction, body and epilogue.
+fn parts(cone: &Cone<'_>, id: Id, builder: &mut Builder<'_>) -> Result<(Id, Reduction, E, Option<E>)> {
+    shared(cone, id, builder)?;
+    let last = cone.epilogue(id, builder);
+    let body = cone.dag.node(id).body().expect("a reduction has a body");
+    let expr = builder.value(body, None)?;
+    let epilogue = match last == id {
+        true => None,
+        false => Some(builder.value(last, Some(id))?),
+    };
+    Ok((last, reduce(cone.dag, id, builder), expr, epilogue))
+}
+
+/// Gives buffers to what is worth one before a reduction runs.
+pub fn shared(cone: &Cone<'_>, id: Id, builder: &mut Builder<'_>) -> Result<()> {
+    for id in cone.shared(id, builder) {
+        let value = builder.value(id, None)?;
+        private(builder, id, None, value, None);
+    }
+    Ok(())
+}
+
+/// How a reduction reduces.
+pub fn reduce(dag: &Dag, id: Id, builder: &mut Builder<'_>) -> Reduction {
+    let op = match dag.node(id) {
+        Term::Sum(_) => Reduce::Sum,
+        _ => Reduce::Max,
+    };
+    Reduction { op, axes: dag.reduced_axes(id).iter().map(|axis| builder.axis(axis)).collect() }
+}
+
 /// Adds a definition of a private buffer; the value is read from it from now on.
 fn private(builder: &mut Builder<'_>, id: Id, reduce: Option<Reduction>, expr: E, epilogue: Option<E>) {
-    let (dst, axes) = builder.local(id);
+    let (dst, axes) = builder.local(builder.dag.free(id), builder.dag.dtype(id));
     let at: Vec<Affine> = axes.iter().copied().map(Affine::axis).collect();
     builder.hold(id, dst, at.clone());
     let def = Def { dst, axes, at, reduce, init: None, expr, epilogue, pre: vec![] };

@@ -1,6 +1,6 @@
 //! Terms to pointwise kernel expressions.
 
-use super::super::term::{Atom, Axis, Dag, Id, IndexExpr, Term};
+use super::super::term::{Atom, Axis, AxisSet, Dag, Id, IndexExpr, Term};
 use super::values::{ValueId, Values};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
@@ -19,8 +19,10 @@ pub struct Builder<'a> {
     pub args: Vec<ValueId>,
     /// Values in a buffer of the kernel: where, and under which index.
     held: HashMap<Id, (BufferId, Vec<Affine>)>,
+    /// Values that stand for something else here: the running state of a fold.
+    replaced: HashMap<Id, E>,
     /// While an epilogue is built: the reduction that [`Expr::Acc`] stands for.
-    pub acc: Option<Id>,
+    acc: Option<Id>,
     /// Which terms are computed here; all others are read from memory.
     inside: Vec<bool>,
     axes: BTreeMap<Axis, AxisId>,
@@ -45,6 +47,7 @@ impl<'a> Builder<'a> {
             kernel: Kernel::default(),
             args: vec![],
             held: HashMap::new(),
+            replaced: HashMap::new(),
             acc: None,
             inside,
             axes: BTreeMap::new(),
@@ -134,7 +137,7 @@ impl<'a> Builder<'a> {
             return position;
         }
         let known = &self.values.list[value];
-        let dims: Vec<usize> = known.shape.iter().map(|d| d.max()).collect();
+        let dims: Vec<usize> = known.shape.iter().map(|&d| d.max()).collect();
         self.kernel.buffers.push(Buffer {
             name: format!("b{}", self.args.len()),
             dtype: known.dtype,
@@ -147,13 +150,13 @@ impl<'a> Builder<'a> {
         self.args.len() - 1
     }
 
-    /// A private buffer for a value over its free axes.
-    pub fn local(&mut self, id: Id) -> (BufferId, Vec<AxisId>) {
-        let axes: Vec<AxisId> = self.dag.free(id).iter().map(|axis| self.axis(axis)).collect();
+    /// A private buffer for a value over these axes.
+    pub fn local(&mut self, free: AxisSet, dtype: Dtype) -> (BufferId, Vec<AxisId>) {
+        let axes: Vec<AxisId> = free.iter().map(|axis| self.axis(axis)).collect();
         let dims: Vec<usize> = axes.iter().map(|axis| self.kernel.axes[*axis].max).collect();
         self.locals.push(Buffer {
             name: format!("l{}", self.locals.len()),
-            dtype: self.dag.dtype(id),
+            dtype,
             storage: Buffer::row_major(&dims),
             dims,
             space: Space::Local,
@@ -168,8 +171,21 @@ impl<'a> Builder<'a> {
         self.memo.clear();
     }
 
+    /// From now on the value is computed by this expression.
+    pub fn replace(&mut self, id: Id, by: E) {
+        self.replaced.insert(id, by);
+        self.memo.clear();
+    }
+
+    /// Ends what [`Builder::replace`] began.
+    pub fn restore(&mut self, id: Id) {
+        self.replaced.remove(&id);
+        self.memo.clear();
+    }
+
+    /// True if the value need not be computed again.
     pub fn is_held(&self, id: Id) -> bool {
-        self.held.contains_key(&id)
+        self.held.contains_key(&id) || self.replaced.contains_key(&id)
     }
 
     /// Starts an expression in which `acc`, if any, stands for the reduced value.
@@ -194,6 +210,9 @@ impl<'a> Builder<'a> {
     fn make(&mut self, id: Id) -> Result<E> {
         if self.acc == Some(id) {
             return Ok(Rc::new(Expr::Acc));
+        }
+        if let Some(value) = self.replaced.get(&id) {
+            return Ok(Rc::clone(value));
         }
         if let Some((buffer, index)) = self.held.get(&id) {
             let index = index.iter().cloned().map(Index::Affine).collect();

@@ -2,6 +2,7 @@
 
 mod defs;
 mod expr;
+mod fold;
 mod values;
 
 pub use values::{Source, Value, ValueId, Values};
@@ -50,14 +51,29 @@ pub struct Program {
     pub writes: Vec<(ValueId, ValueId)>,
 }
 
+/// What may be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// A fold is streamed in blocks if its axis has more positions than this; otherwise its rows are kept whole, on
+    /// chip, which costs no repair of running values.
+    pub stream_over: usize,
+}
+
+impl Default for Options {
+    /// 1,024 positions: eight rows of that length fill the first-level cache of a common CPU.
+    fn default() -> Options {
+        Options { stream_over: 1024 }
+    }
+}
+
 /// Lowers what the search found.
 ///
 /// # Errors
 /// A combination that kernels cannot express; the message says which and what to do.
-pub fn lower(graph: &Graph, found: &Found) -> Result<Program> {
+pub fn lower(graph: &Graph, found: &Found, options: &Options) -> Result<Program> {
     let mut program = Program::default();
     for fused in &found.kernels {
-        let lowered = cone(graph, &found.dag, &mut program.values, fused)?;
+        let lowered = cone(graph, &found.dag, &mut program.values, fused, options)?;
         program.kernels.push(lowered);
     }
     copies_of_leaves(graph, &found.dag, &mut program)?;
@@ -83,9 +99,17 @@ fn order(program: &mut Program) {
     }
 }
 
-fn cone(graph: &Graph, dag: &Dag, values: &mut Values, fused: &Fused) -> Result<Lowered> {
+fn cone(
+    graph: &Graph,
+    dag: &Dag,
+    values: &mut Values,
+    fused: &Fused,
+    options: &Options,
+) -> Result<Lowered> {
     let mut builder = Builder::new(graph, dag, values, &fused.set);
-    defs::define(graph, &Cone::new(dag, &fused.set, &fused.outputs), &mut builder)?;
+    let cone = Cone::new(dag, &fused.set, &fused.outputs);
+    let fold = fold::choose(&cone, fused.fold, options);
+    defs::define(graph, &cone, fold.as_ref(), &mut builder)?;
     let (kernel, args) = builder.finish();
     Ok(Lowered {
         writes: written(&kernel),
