@@ -146,7 +146,9 @@ impl Cone<'_, '_> {
         self.folds(rows).then_some(Shape { form: Form::ContractionFold, fold: Some(rows), storable })
     }
 
-    /// One contraction streams over an axis of another; everything else over that axis belongs to the fold.
+    /// One contraction streams over an axis of another; everything else over that axis belongs to the fold. Without
+    /// another reduction over the stream it would only be a chain of two products, which pays only where a schedule can
+    /// keep the first one's tile on chip: those stay two kernels.
     fn fold(&self, contractions: &[usize]) -> Option<Shape> {
         let p = self.problem;
         let contracted = self.mask(contractions);
@@ -155,9 +157,11 @@ impl Cone<'_, '_> {
         let ([first], [last]) = (&first[..], &last[..]) else { return None };
         let stream = p.reduced(*last);
         let others = self.reductions.iter().all(|r| r == first || p.reduced(*r) == stream);
+        let cascade = self.reductions.iter().any(|r| r != last && p.reduced(*r) == stream);
         let columns = p.free(*last).without(p.free(*first));
         if !stream.is_subset(p.free(*first))
             || !others
+            || !cascade
             || !self.out.is_subset(p.free(*last))
             || p.volume(columns) > FOLD_COLUMNS
             || !self.folds(stream)

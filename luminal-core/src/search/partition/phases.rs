@@ -25,7 +25,8 @@ impl Phases {
             let (i, node) = (usize::from(id), dag.node(id));
             if node.is_leaf() {
                 read[i] = match node {
-                    Term::Load(_) => dag.context.volume(dag.free(id)),
+                    // An empty axis must not make a read look like none.
+                    Term::Load(_) => dag.context.volume(dag.free(id)).max(1.0),
                     _ => 0.0,
                 };
                 continue;

@@ -76,13 +76,13 @@ pub struct Partition {
 }
 
 /// The two partition problems of a DAG.
-struct Problems<'a> {
-    load: Problem<'a>,
-    run: Problem<'a>,
+pub(super) struct Problems<'a> {
+    pub load: Problem<'a>,
+    pub run: Problem<'a>,
 }
 
 impl<'a> Problems<'a> {
-    fn new(graph: &'a Graph, dag: &'a Dag, machine: Machine) -> Problems<'a> {
+    pub fn new(graph: &'a Graph, dag: &'a Dag, machine: Machine) -> Problems<'a> {
         let count = dag.nodes.len();
         let phases = Phases::new(dag);
         let root_terms = || dag.roots.iter().map(|root| usize::from(root.term));
@@ -160,12 +160,8 @@ pub fn separate(graph: &Graph, dag: &Dag, machine: Machine) -> Result<Partition>
 fn one_for_each(problem: &Problem, when: When) -> Result<Vec<Fused>> {
     let count = problem.dag.nodes.len();
     let part_of_user = |i: usize, user: usize| {
-        let pair = NodeSet::of(count, [i, user]);
-        problem.is_padding(i)
-            || (problem.is_contraction(user, &product_below(problem, user))
-                && matches!(problem.node(i), Term::Mul(_))
-                && problem.users[i].len() == 1
-                && pair.len() == 2)
+        let summed = matches!(problem.node(i), Term::Mul(_)) && problem.users[i].len() == 1;
+        problem.is_padding(i) || (summed && problem.is_contraction(user, &product_below(problem, user)))
     };
     let own: Vec<usize> = problem
         .ops
@@ -217,9 +213,9 @@ fn product_below(problem: &Problem, i: usize) -> NodeSet {
 }
 
 /// A step of a plan with everything that later stages ask for.
-fn fused(problem: &Problem, kernel: &Candidate, outputs: &[usize], when: When) -> Fused {
-    let Work { bytes, flops, .. } = problem.work(&kernel.set, outputs);
-    let bound = problem.work(&kernel.set, outputs).bound(&problem.machine);
+pub(super) fn fused(problem: &Problem, kernel: &Candidate, outputs: &[usize], when: When) -> Fused {
+    let work = problem.work(&kernel.set, outputs);
+    let (bound, Work { bytes, flops, .. }) = (work.bound(&problem.machine), work);
     // Inline values are computed here like the rest.
     let mut set = kernel.set.clone();
     let mut inputs = kernel.leaves.clone();
@@ -260,7 +256,7 @@ fn fused(problem: &Problem, kernel: &Candidate, outputs: &[usize], when: When) -
 }
 
 /// Checks that the kernels can run in this order and store what is wanted.
-fn finish(dag: &Dag, kernels: Vec<Fused>, explored: (usize, usize)) -> Result<Partition> {
+pub(super) fn finish(dag: &Dag, kernels: Vec<Fused>, explored: (usize, usize)) -> Result<Partition> {
     let mut stored: BTreeSet<Id> = BTreeSet::new();
     for (i, kernel) in kernels.iter().enumerate() {
         if let Some(missing) = kernel.inputs.iter().find(|id| !stored.contains(id)) {

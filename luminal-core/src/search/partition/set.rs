@@ -36,11 +36,6 @@ impl NodeSet {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// True if it has no member.
-    pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
-    }
-
     /// The members, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.words.iter().enumerate().flat_map(|(i, word)| Bits(*word).map(move |bit| i * 64 + bit))
@@ -94,5 +89,24 @@ impl Iterator for Bits {
         let bit = self.0.trailing_zeros() as usize;
         self.0 &= self.0 - 1;
         Some(bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_come_back_ascending_across_words() {
+        let mut set = NodeSet::of(200, [130, 3, 64, 63]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [3, 63, 64, 130]);
+        assert!(!set.insert(3) && set.insert(4));
+        set.remove(63);
+        assert_eq!(set.len(), 4);
+        let other = NodeSet::of(200, [3, 130, 199]);
+        assert!(!set.is_subset(&other) && NodeSet::of(200, [3]).is_subset(&set));
+        let mut rest = set.union(&other);
+        rest.subtract(&set);
+        assert_eq!(rest.iter().collect::<Vec<_>>(), [199]);
     }
 }
