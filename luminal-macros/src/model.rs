@@ -52,7 +52,11 @@ pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
         Ok(model) => {
             let half = if in_build_script() { tracing::expand(&model) } else { program::expand(&model) };
             // The function is kept in both halves and alive, so that nothing it calls is reported as unused.
-            quote!(#[allow(dead_code, clippy::type_complexity)] #function #half)
+            quote! {
+                #[allow(dead_code, clippy::type_complexity, clippy::trivially_copy_pass_by_ref)]
+                #function
+                #half
+            }
         }
         Err(error) => broken(&function, error),
     }
