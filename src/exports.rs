@@ -4,7 +4,8 @@
 pub use luminal_core::axes;
 pub use luminal_core::error::{Error, Result};
 pub use luminal_core::graph;
-pub use luminal_core::runtime::Device;
+pub use luminal_core::reference;
+pub use luminal_core::runtime::{Device, KernelTime};
 pub use luminal_core::tensor::nn;
 pub use luminal_core::tensor::nn::{Conv2d, Linear};
 pub use luminal_core::tensor::{

@@ -47,6 +47,14 @@ fn good_files_load_right() {
 }
 
 #[test]
+fn files_in_the_binary() {
+    let weights = luminal_core::include_weights!("data/weights/plain.safetensors").unwrap();
+    assert_eq!(floats(weights.tensor("w").unwrap().data), [1.0, 2.0, 3.0, 4.0]);
+    let message = luminal_core::include_weights!("data/weights/hole.safetensors").unwrap_err().to_string();
+    assert!(message.contains("`data/weights/hole.safetensors`"), "{message}");
+}
+
+#[test]
 fn hostile_files_are_errors() {
     let cases = [
         ("header-length-2-64", "the header is said to have 18446744073709551615 bytes, but only 73 follow"),
@@ -237,6 +245,21 @@ fn a_prefix_is_found_and_can_be_mended() {
     assert!(message.contains("the file has `a.w`, the model asks for `model.a.w`"), "{message}");
     assert!(message.contains("weights.with_prefix(\"model.\")"), "{message}");
     short.with_prefix("model.").unwrap().check("m", &asks_long).unwrap();
+}
+
+#[test]
+fn no_prefix_is_made_up() {
+    // `raw` ends with `w`, and only one of the two names lacks the prefix.
+    let weights = tensors(&[("raw", Dtype::F32, &[1]), ("a.w", Dtype::F32, &[1]), ("b", Dtype::F32, &[1])]);
+    for missing in ["w2", "aw", "w"] {
+        let message = weights.check("m", &[param("a.w", Dtype::F32, &[1]), param(missing, Dtype::F32, &[1])]);
+        let message = message.unwrap_err().to_string();
+        assert_eq!(message.contains("prefix"), missing == "w", "{message}");
+        assert!(!message.contains("`ra`"), "{message}");
+    }
+    let message = weights.check("m", &[param("a.w", Dtype::F32, &[1]), param("x.b", Dtype::F32, &[1])]);
+    let message = message.unwrap_err().to_string();
+    assert!(!message.contains("prefix"), "the other name would be lost: {message}");
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub fn expand(model: &Model) -> TokenStream {
     let run_doc = format!(
         "Runs `{name}` once. Inputs are read where they are; the result is valid until the next run."
     );
+    let profile_doc =
+        format!("Runs `{name}` that many times, at least once, and reports the median time of each launch.");
     quote! {
         #errors
         #[doc = #doc]
@@ -92,6 +94,15 @@ pub fn expand(model: &Model) -> TokenStream {
                     ::luminal::Result::Ok(
                         <#result as ::luminal::Output>::view(&mut ::luminal::rt::Outputs::new(&self.0)),
                     )
+                }
+                #[doc = #profile_doc]
+                pub fn profile #feed_lifetime (
+                    &mut self,
+                    __repeats: usize,
+                    #(#idents: impl ::luminal::Feed<'i, #types>),*
+                ) -> ::luminal::Result<::std::vec::Vec<::luminal::KernelTime>> {
+                    #(let #idents = ::luminal::rt::feed::<#types>(#names, #idents)?;)*
+                    self.0.profile(&[#(#idents.as_input()),*], __repeats)
                 }
             }
         };

@@ -17,7 +17,6 @@ impl Folder {
     }
 
     /// Where it is.
-    #[allow(dead_code, reason = "for what generates code")]
     pub fn path(&self) -> &Path {
         &self.0
     }

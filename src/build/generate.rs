@@ -1,15 +1,158 @@
-//! From graphs to kernels and plans.
+//! From a graph to kernels and a plan: search, C and PTX text, the C compiler, and the check of what it made.
 
 use super::Traced;
 use super::files::Folder;
-use luminal_core::error::Result;
+use super::native::{self, Failure, Loaded, Version};
+use luminal_core::codegen;
+use luminal_core::compile::{self, Compiled, Options, check};
+use luminal_core::error::{Error, Result};
+use luminal_core::kernel::{self, schedule::Machine};
+use luminal_core::kernel::tile::Program;
+use luminal_core::plan::emit::{self, Files};
+use luminal_core::plan::{Isa, Kernel, Plan, Source};
+use luminal_core::runtime::Device;
+use std::env;
+use std::path::PathBuf;
 
-/// Compiles models: writes `<model>.rs`, the plan as Rust source.
-///
-/// No code is generated yet, so the plan is empty and `load` reports it.
-pub(super) fn compile(folder: &Folder, models: &[Traced]) -> Result<()> {
-    for model in models {
-        folder.write(&model.name, "rs", "")?;
+/// Where the inputs of checks start from. Fixed: two builds check the same.
+const SEED: u64 = 0x1u64 << 32 | 0xd161;
+
+/// Compiles a model: writes `<model>.rs`, the plan as Rust source, with the texts that it includes, and tells cargo what
+/// to link.
+pub(super) fn compile(folder: &Folder, model: &Traced) -> Result<()> {
+    let options = Options {
+        prefix: format!("luminal_{}_{}", identifier(&variable("CARGO_PKG_NAME")), identifier(&model.name)),
+        model: model.name.clone(),
+        fuse: variable("LUMINAL_OPT") != "off",
+        machine: Machine::x86_64_v3(),
+    };
+    let mut compiled = compile::compile(&model.graph, &options)?;
+    let ptx = cuda(&mut compiled)?;
+    folder.write(&model.name, "ptx", &ptx)?;
+    folder.write(&model.name, "kernels.txt", &report(&compiled))?;
+    let objects = native(folder, model, &mut compiled)?;
+    compiled.plan.ptx = ptx.into();
+    let symbols: Vec<Vec<(Isa, String)>> = compiled.plan.kernels.iter().map(|kernel| symbols(kernel)).collect();
+    let ptx_file = format!("{}.ptx", model.name);
+    let text = emit::emit(&compiled.plan, &symbols, &Files { folder: "OUT_DIR", ptx: Some(&ptx_file) });
+    match objects {
+        Ok(objects) => native::link(&objects, &options.prefix)?,
+        Err(no_compiler) => native::link_nothing(&no_compiler),
     }
-    Ok(())
+    folder.write(&model.name, "rs", &text)
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+/// A name as part of a symbol.
+fn identifier(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+fn symbols(kernel: &Kernel) -> Vec<(Isa, String)> {
+    native::versions().iter().map(|version| (version.isa, format!("{}{}", kernel.name, version.suffix))).collect()
+}
+
+/// C text, objects and the check of each version. The inner error: there is no compiler.
+fn native(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Result<Vec<PathBuf>>> {
+    let programs: Vec<&Program> = compiled.units.list.iter().map(|unit| &unit.program).collect();
+    let mut objects = Ok(vec![]);
+    let mut sources = vec![];
+    for version in native::versions() {
+        let text = codegen::c::render_module(&programs, version.suffix);
+        let name = format!("{}{}.c", model.name, version.suffix);
+        folder.write(&format!("{}{}", model.name, version.suffix), "c", &text)?;
+        if let Ok(all) = &mut objects {
+            match native::compile(&folder.path().join(&name), version) {
+                Err(Failure::Rejected(error)) => return Err(error),
+                Err(Failure::NoCompiler(error)) => objects = Err(error),
+                Ok(mine) => {
+                    if Loaded::is_possible() && version.isa <= Device::cpu().isa() {
+                        check_version(folder, model, compiled, version, &mine, &text)?;
+                    }
+                    all.extend(mine);
+                }
+            }
+        }
+        sources.push(Source { name: name.into(), text: text.into() });
+    }
+    compiled.plan.sources = sources.into();
+    Ok(objects)
+}
+
+/// Runs every kernel of a version, and the whole plan with them.
+fn check_version(
+    folder: &Folder,
+    model: &Traced,
+    compiled: &Compiled,
+    version: &Version,
+    objects: &[PathBuf],
+    text: &str,
+) -> Result<()> {
+    let library = folder.path().join(format!("{}{}.check.so", model.name, version.suffix));
+    let loaded = Loaded::new(objects, &library, version)?;
+    let mut plan: Plan = compiled.plan.clone();
+    for (unit, kernel) in compiled.units.list.iter().zip(plan.kernels.to_mut()) {
+        let function = loaded.kernel(&format!("{}{}", kernel.name, version.suffix))?;
+        // SAFETY: the function was compiled from the text of this unit's program.
+        let result = unsafe { check::check_kernel(unit, function, &model.graph.free, SEED) };
+        if let Err(error) = result {
+            return Err(wrong(folder, model, &check::reproducer(unit, &error, text), &error));
+        }
+        kernel.entries = vec![(version.isa, function)].into();
+    }
+    // The session of the check wants a plan for ever; there is one for each version.
+    let plan: &'static Plan = Box::leak(Box::new(plan));
+    let result = check::check_model(&model.graph, plan, Device::cpu().limited_to(version.isa), SEED);
+    loaded.keep();
+    result.map(|_| ()).map_err(|error| wrong(folder, model, &format!("{error}\n\n{}\n\n{plan}", model.graph), &error))
+}
+
+/// A wrong kernel is a bug of the compiler: say so, and leave all that is needed to find it.
+fn wrong(folder: &Folder, model: &Traced, reproducer: &str, error: &Error) -> Error {
+    let file = format!("{}.wrong.txt", model.name);
+    let place = folder.path().join(&file);
+    let written = folder.write(&model.name, "wrong.txt", reproducer).map(|()| place.display().to_string());
+    Error::new(format!(
+        "this is a bug in luminal, not in your model: generated code is wrong and was not used\n{error}\nplease report \
+         it with the file {}",
+        written.unwrap_or_else(|error| error.to_string())
+    ))
+}
+
+/// PTX for every kernel, from schedules of its own: on a GPU every tensor is row-major, whatever order the CPU's kernels
+/// chose. The plan learns how each is launched.
+fn cuda(compiled: &mut Compiled) -> Result<String> {
+    let mut programs = vec![];
+    for (number, unit) in compiled.units.list.iter().enumerate() {
+        let first = compiled.units.of.iter().position(|of| *of == number).expect("a unit has a kernel");
+        let kernel = &compiled.program.kernels[first].kernel;
+        let of = || unit.notes.join(", ");
+        let schedule = luminal_cuda::schedule::schedule(kernel)
+            .map_err(|error| Error::new(format!("no PTX for a kernel of {}: {error}", of())))?;
+        let mut program = kernel::lower::lower(&unit.program.name, kernel, &schedule)?;
+        program.notes = unit.notes.clone();
+        compiled.plan.kernels.to_mut()[number].cuda = Some(luminal_cuda::schedule::launch(&program));
+        programs.push(program);
+    }
+    luminal_cuda::ptx::render_module(&programs.iter().collect::<Vec<_>>())
+}
+
+/// What was found, for those who want to look: each kernel in index notation and as a tile program.
+fn report(compiled: &Compiled) -> String {
+    let mut text = format!("{}\n", compiled.found);
+    for unit in &compiled.units.list {
+        text += &format!(
+            "\n== {}: {}\nbest of {} schedules by the model, predicted {:.2} us\n\n{}\n\n{}\n",
+            unit.program.name,
+            unit.notes.join(", "),
+            unit.candidates,
+            unit.predicted * 1e6,
+            unit.kernel,
+            unit.program
+        );
+    }
+    text
 }

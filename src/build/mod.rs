@@ -10,6 +10,7 @@
 
 mod files;
 mod generate;
+mod native;
 mod trace;
 
 use crate::Model;
@@ -71,26 +72,29 @@ impl Compiler {
         // watching the whole package; it must exist, or the script would run every time.
         let watched = if Path::new("build.rs").exists() { "build.rs" } else { "Cargo.toml" };
         println!("cargo::rerun-if-changed={watched}");
-        println!("cargo::rerun-if-env-changed=LUMINAL_SEARCH");
+        println!("cargo::rerun-if-env-changed=LUMINAL_OPT");
         let folder = Folder::new(folder);
         folder.list(&self.models)?;
-        let mut traced = vec![];
         for (index, model) in self.models.iter().enumerate() {
             if self.models[..index].iter().any(|other| other.name == model.name) {
                 continue; // reported with the first
             }
             let (graph, mut mistakes) = trace::trace(model);
             mistakes.extend(self.namesakes(model));
-            folder.write(model.name, "errors", &files::mistakes(&mistakes))?;
             if mistakes.is_empty() {
                 folder.write(model.name, "graph", &graph.to_string())?;
-                traced.push(Traced { name: model.name.into(), graph });
-            } else {
+                let traced = Traced { name: model.name.into(), graph };
+                if let Err(error) = generate::compile(&folder, &traced) {
+                    mistakes.push(Mistake { place: None, message: error.to_string() });
+                }
+            }
+            folder.write(model.name, "errors", &files::mistakes(&mistakes))?;
+            if !mistakes.is_empty() {
                 folder.write(model.name, "graph", "")?;
                 folder.write(model.name, "rs", "")?;
             }
         }
-        generate::compile(&folder, &traced)
+        Ok(())
     }
 
     /// A mistake if another model has the same name.

@@ -177,3 +177,44 @@ fn add_random_node(graph: &mut Graph, random: &mut SplitMix64, sizes: &[Dim]) {
         _ => {}
     }
 }
+
+/// Changes a legal text in a few places: what comes out is often nearly legal.
+pub(crate) fn mutated(text: &str, random: &mut SplitMix64) -> String {
+    const PIECES: [&str; 16] = [
+        "%",
+        "\"",
+        "\\",
+        "\\u{",
+        "[",
+        "]",
+        ",",
+        ":",
+        "18446744073709551616",
+        "-inf",
+        "nan",
+        "d9",
+        "é",
+        "\n",
+        " ",
+        "axis",
+    ];
+    let mut characters: Vec<char> = text.chars().collect();
+    for _ in 0..=random.below(4) {
+        let at = random.below(characters.len() as u64) as usize;
+        let end = (at + random.below(6) as usize).min(characters.len());
+        match random.below(4) {
+            0 => drop(characters.drain(at..end)),
+            1 => {
+                let piece = PIECES[random.below(PIECES.len() as u64) as usize];
+                characters.splice(at..at, piece.chars());
+            }
+            2 => {
+                let copied = characters[at..end].to_vec();
+                let to = random.below(characters.len() as u64) as usize;
+                characters.splice(to..to, copied);
+            }
+            _ => characters[at] = char::from(random.below(128) as u8),
+        }
+    }
+    characters.into_iter().collect()
+}

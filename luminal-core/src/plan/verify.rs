@@ -1,6 +1,6 @@
 //! Is a plan whole? What the runtime relies on is checked here: by the build when it makes a plan, and at load.
 
-use super::{Access, Buffer, Digit, Dim, GridAxis, Launch, Param, Place, Plan, Port};
+use super::{Access, Buffer, Digit, Dim, GridAxis, Launch, List, Param, Place, Plan, Port};
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 
@@ -323,15 +323,17 @@ fn product(mut sizes: impl Iterator<Item = usize>) -> Option<usize> {
     Some(if empty { 0 } else { others })
 }
 
-/// Bytes up to the last element of a packed weight; none if the storage is not one of the weight's shape.
-fn packed_bytes(param: &Param, storage: &[super::List<Digit>]) -> Option<usize> {
+/// Bytes up to the last element of a packed weight; none if the storage is not one of the weight's shape, or puts two
+/// elements in one place.
+fn packed_bytes(param: &Param, storage: &[List<Digit>]) -> Option<usize> {
     if storage.len() != param.shape.len() {
         return None;
     }
     if product(param.shape.iter().copied())? == 0 {
         return Some(0);
     }
-    let mut last = 0usize;
+    // Of all digits with a second position: stride, and the last position.
+    let mut steps: Vec<(usize, usize)> = vec![];
     for (digits, size) in storage.iter().zip(param.shape.iter()) {
         let (rest, lower) = digits.split_last()?;
         if rest.size != usize::MAX {
@@ -343,11 +345,20 @@ fn packed_bytes(param: &Param, storage: &[super::List<Digit>]) -> Option<usize> 
                 return None;
             }
             // All positions of a lower digit occur only if the size reaches them.
-            let greatest = digit.size.min(left) - 1;
-            last = last.checked_add(greatest.checked_mul(digit.stride)?)?;
+            steps.push((digit.stride, digit.size.min(left) - 1));
             left = left.div_ceil(digit.size);
         }
-        last = last.checked_add((left - 1).checked_mul(rest.stride)?)?;
+        steps.push((rest.stride, left - 1));
     }
-    last.checked_add(1)?.checked_mul(param.dtype.bytes())
+    steps.retain(|(_, last)| *last > 0);
+    steps.sort();
+    let mut last_element = 0usize;
+    for (stride, last) in steps {
+        // A step goes over all that the smaller ones can reach, else two positions could meet.
+        if stride <= last_element {
+            return None;
+        }
+        last_element = last_element.checked_add(last.checked_mul(stride)?)?;
+    }
+    last_element.checked_add(1)?.checked_mul(param.dtype.bytes())
 }

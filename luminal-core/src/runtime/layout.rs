@@ -5,7 +5,7 @@
 pub(crate) fn is_compact(sizes: &[usize], bounds: &[usize]) -> bool {
     // Strides of an axis matter only where a second position is reached along it.
     let first = sizes.iter().position(|size| *size != 1).unwrap_or(sizes.len());
-    sizes.contains(&0) || sizes.iter().zip(bounds).skip(first + 1).all(|(size, bound)| size == bound)
+    sizes.iter().zip(bounds).skip(first + 1).all(|(size, bound)| size == bound)
 }
 
 /// Copies from compact to spread order. What lies between is left as it is.

@@ -114,6 +114,31 @@ mod tests {
     }
 
     #[test]
+    fn every_element_of_four_axes_finds_its_place() {
+        let shape = [2, 3, 4, 5];
+        let data: Vec<u8> = (0..120i32).flat_map(|i| i.to_le_bytes()).collect();
+        let tensor = StoredTensor { dtype: StoredDtype::I32, shape: &shape, data: &data };
+        let plain = [60, 20, 5, 1].map(|stride| vec![digit(REST, stride)]);
+        let turned = [1, 2, 6, 24].map(|stride| vec![digit(REST, stride)]);
+        let panels = [
+            vec![digit(REST, 72)],
+            vec![digit(REST, 4)],
+            vec![digit(2, 2), digit(REST, 36)],
+            vec![digit(2, 1), digit(REST, 12)],
+        ];
+        for storage in [plain, turned, panels] {
+            let mut buffer = vec![0xff; 200 * 4];
+            pack(tensor, Dtype::I32, &storage, &mut buffer).unwrap();
+            let packed: &[[u8; 4]] = buffer.as_chunks().0;
+            for i in 0..120 {
+                let position = [i / 60, i / 20 % 3, i / 5 % 4, i % 5];
+                let offsets = storage.iter().zip(position).map(|(digits, at)| digit_offset(at, digits));
+                assert_eq!(i32::from_ne_bytes(packed[offsets.sum::<usize>()]), i as i32, "{storage:?}");
+            }
+        }
+    }
+
+    #[test]
     fn halves_become_floats() {
         let values = [1.0, -2.5, f32::INFINITY, 0.099975586];
         let as_f16: Vec<u8> = values.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect();

@@ -163,6 +163,15 @@ impl Weights {
     }
 }
 
+/// Puts a safetensors file into the binary: a `Result<Weights>`. The path is relative to the source file, as in
+/// `include_bytes!`.
+#[macro_export]
+macro_rules! include_weights {
+    ($path:literal) => {
+        $crate::weights::Weights::from_named_bytes($path, include_bytes!($path))
+    };
+}
+
 impl std::fmt::Debug for Weights {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Weights").field("name", &self.name).field("tensors", &self.entries.len()).finish()

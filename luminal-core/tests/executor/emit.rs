@@ -49,6 +49,14 @@ fn texts_are_included_from_the_folder_of_the_build() {
 }
 
 #[test]
+fn a_shared_version_is_declared_once() {
+    let shared = vec![vec![(Isa::Baseline, "one".into())]; 3];
+    let emitted = emit(&super::plan::plan(), &shared, &Files { folder: "OUT_DIR", ptx: None });
+    assert!(emitted.contains("kernels: [one],"), "{emitted}");
+    assert_eq!(emitted.matches("(Isa::Baseline, one)").count(), 3, "{emitted}");
+}
+
+#[test]
 fn odd_names_are_escaped() {
     let mut plan = super::plan::plan();
     plan.model = "a\n\"b\"".into();

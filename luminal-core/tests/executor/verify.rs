@@ -95,6 +95,8 @@ fn params() {
         (|p| storage(p)[0].to_mut()[0].size = 3, NO_FIT),
         (|p| storage(p)[1].to_mut()[0].size = 0, NO_FIT),
         (|p| storage(p)[1].to_mut()[1].stride = usize::MAX, NO_FIT),
+        (|p| storage(p)[1].to_mut()[1].stride = 8, NO_FIT),
+        (|p| storage(p)[0].to_mut()[0].stride = 0, NO_FIT),
     ]);
 }
 
@@ -169,4 +171,27 @@ fn order() {
         ),
         (|p| buffer(p, 10).place = Place::Arena(128), "buffers 7 and 10 share memory"),
     ]);
+}
+
+/// One more launch, after all others, that writes an intermediate at `offset`.
+fn write_late(plan: &mut Plan, offset: usize) {
+    plan.buffers.to_mut().push(Buffer { place: Place::Arena(offset), bytes: 64 });
+    plan.run.to_mut().push(Launch { kernel: 1, args: vec![0, 2, 11].into() });
+}
+
+#[test]
+fn what_is_taken_at_the_end_lives_to_the_end() {
+    check(&[
+        (|p| write_late(p, 0), "buffers 10 and 11 share memory, but both are needed at launch 2"),
+        (
+            |p| {
+                p.outputs.to_mut()[2].buffer = 7;
+                write_late(p, 64);
+            },
+            "buffers 7 and 11 share memory, but both are needed at launch 2",
+        ),
+    ]);
+    let mut reused = plan();
+    write_late(&mut reused, 64);
+    reused.check().unwrap();
 }

@@ -1,0 +1,1 @@
+luminal::models!("src/model.rs": classify);

@@ -1,0 +1,196 @@
+// Vectors of 8 lanes in the notation of GCC and Clang: one source for every processor. What compilers spell badly has
+// a table for AVX2; elsewhere the plain form below it is used. No intrinsics header: it takes longer to read than
+// all kernels take to compile.
+#pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define VL 8
+typedef float vf __attribute__((vector_size(VL * 4), may_alias));
+typedef float vf_memory __attribute__((vector_size(VL * 4), aligned(4), may_alias));
+typedef int32_t vi __attribute__((vector_size(VL * 4), may_alias));
+typedef int32_t vi_memory __attribute__((vector_size(VL * 4), aligned(4), may_alias));
+#define VF(x) ((vf){(x), (x), (x), (x), (x), (x), (x), (x)})
+#define VI(x) ((vi){(x), (x), (x), (x), (x), (x), (x), (x)})
+#define LANE ((vi){0, 1, 2, 3, 4, 5, 6, 7})
+#define INLINE static inline __attribute__((always_inline))
+#define EACH_LANE for (int lane = 0; lane < VL; lane++)
+
+// A bool is a mask in vectors: 0 or -1 in each lane.
+INLINE vf vf_select(vi c, vf x, vf y) { return (vf)((c & (vi)x) | (~c & (vi)y)); }
+INLINE vi vi_select(vi c, vi x, vi y) { return (c & x) | (~c & y); }
+INLINE vf vf_from_vi(vi x) { return __builtin_convertvector(x, vf); }
+INLINE vf vf_load(const float *p) { return *(const vf_memory *)p; }
+INLINE vi vi_load(const int32_t *p) { return *(const vi_memory *)p; }
+INLINE void vf_store(float *p, vf x) { *(vf_memory *)p = x; }
+INLINE void vi_store(int32_t *p, vi x) { *(vi_memory *)p = x; }
+
+#if defined(__AVX2__)
+typedef char v16_bytes __attribute__((vector_size(16)));
+typedef long long v2_longs __attribute__((vector_size(16)));
+typedef long long long_memory __attribute__((aligned(1), may_alias));
+// The second operand is returned if one is NaN: a NaN in `y` stays by that, one in `x` by the selection.
+INLINE vf vf_max(vf x, vf y) { return vf_select(x != x, x, __builtin_ia32_maxps256(x, y)); }
+INLINE vf vf_round(vf x) { return __builtin_ia32_roundps256(x, 8); }
+INLINE vf vf_sqrt(vf x) { return __builtin_ia32_sqrtps256(x); }
+INLINE vi vi_from_rounded(vf x) { return __builtin_ia32_cvtps2dq256(x); }
+INLINE vf vf_load_if(const float *p, vi c) { return __builtin_ia32_maskloadps256((const vf *)p, c); }
+INLINE vi vi_load_if(const int32_t *p, vi c) { return (vi)__builtin_ia32_maskloadps256((const vf *)p, c); }
+INLINE void vf_store_if(float *p, vf x, vi c) { __builtin_ia32_maskstoreps256((vf *)p, c, x); }
+INLINE void vi_store_if(int32_t *p, vi x, vi c) { __builtin_ia32_maskstoreps256((vf *)p, c, (vf)x); }
+INLINE vi vi_load_bool(const uint8_t *p) {
+  return (vi)__builtin_ia32_pmovzxbd256((v16_bytes)(v2_longs){*(const long_memory *)p, 0}) != VI(0);
+}
+#else
+INLINE vf vf_max(vf x, vf y) { return vf_select((x > y) | (x != x), x, y); }
+// Adding 3 * 2^22 leaves no bits behind the point. Only for |x| < 2^22.
+INLINE vf vf_round(vf x) { return (x + VF(12582912.0f)) - VF(12582912.0f); }
+INLINE vf vf_sqrt(vf x) {
+  vf r = x;
+  EACH_LANE r[lane] = __builtin_sqrtf(x[lane]);
+  return r;
+}
+INLINE vi vi_from_rounded(vf x) { return __builtin_convertvector(vf_select(x == x, x, VF(0.0f)), vi); }
+INLINE vf vf_load_if(const float *p, vi c) {
+  vf r = VF(0.0f);
+  EACH_LANE if (c[lane]) r[lane] = p[lane];
+  return r;
+}
+INLINE vi vi_load_if(const int32_t *p, vi c) {
+  vi r = VI(0);
+  EACH_LANE if (c[lane]) r[lane] = p[lane];
+  return r;
+}
+INLINE void vf_store_if(float *p, vf x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane]; }
+INLINE void vi_store_if(int32_t *p, vi x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane]; }
+INLINE vi vi_load_bool(const uint8_t *p) {
+  vi r = VI(0);
+  EACH_LANE r[lane] = -(p[lane] != 0);
+  return r;
+}
+#endif
+
+INLINE vi vi_load_bool_if(const uint8_t *p, vi c) {
+  vi r = VI(0);
+  EACH_LANE if (c[lane]) r[lane] = -(p[lane] != 0);
+  return r;
+}
+INLINE void vi_store_bool(uint8_t *p, vi x) { EACH_LANE p[lane] = x[lane] & 1; }
+INLINE void vi_store_bool_if(uint8_t *p, vi x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane] & 1; }
+INLINE vi vi_max(vi x, vi y) { return vi_select(x > y, x, y); }
+
+// Scalars.
+INLINE float f_max(float x, float y) { return x > y || x != x ? x : y; }
+INLINE int32_t i_max(int32_t x, int32_t y) { return x > y ? x : y; }
+INLINE int32_t i_from_f(float x) {
+  return x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : x == x ? (int32_t)x : 0;
+}
+INLINE int32_t i_floor_div(int32_t x, int32_t y) {
+  if (y == 0) return 0;
+  if (y == -1) return (int32_t)(0u - (uint32_t)x);
+  return x / y - (x % y != 0 && (x < 0) != (y < 0));
+}
+INLINE int32_t i_mod(int32_t x, int32_t y) {
+  if (y == 0 || y == -1) return 0;
+  int32_t r = x % y;
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+INLINE float f_mod(float x, float y) {
+  float r = __builtin_fmodf(x, y);
+  return r != 0.0f && (r < 0.0f) != (y < 0.0f) ? r + y : r;
+}
+// Sums of integers wrap.
+INLINE int32_t i_add(int32_t x, int32_t y) { return (int32_t)((uint32_t)x + (uint32_t)y); }
+INLINE int32_t i_sub(int32_t x, int32_t y) { return (int32_t)((uint32_t)x - (uint32_t)y); }
+INLINE int32_t i_mul(int32_t x, int32_t y) { return (int32_t)((uint32_t)x * (uint32_t)y); }
+typedef uint32_t vu __attribute__((vector_size(VL * 4), may_alias));
+INLINE vi vi_add(vi x, vi y) { return (vi)((vu)x + (vu)y); }
+INLINE vi vi_sub(vi x, vi y) { return (vi)((vu)x - (vu)y); }
+INLINE vi vi_mul(vi x, vi y) { return (vi)((vu)x * (vu)y); }
+INLINE vi vi_from_vf(vf x) {
+  vi fits = (x >= VF(-2147483648.0f)) & (x < VF(2147483648.0f));
+  vi r = __builtin_convertvector(vf_select(fits, x, VF(0.0f)), vi);
+  return vi_select(x >= VF(2147483648.0f), VI(INT32_MAX), vi_select(x < VF(-2147483648.0f), VI(INT32_MIN), r));
+}
+INLINE vi vi_floor_div(vi x, vi y) {
+  vi r = x;
+  EACH_LANE r[lane] = i_floor_div(x[lane], y[lane]);
+  return r;
+}
+INLINE vi vi_mod(vi x, vi y) {
+  vi r = x;
+  EACH_LANE r[lane] = i_mod(x[lane], y[lane]);
+  return r;
+}
+INLINE vf vf_mod(vf x, vf y) {
+  vf r = x;
+  EACH_LANE r[lane] = f_mod(x[lane], y[lane]);
+  return r;
+}
+INLINE vf vf_floor_div(vf x, vf y) {
+  vf r = x;
+  EACH_LANE r[lane] = __builtin_floorf(x[lane] / y[lane]);
+  return r;
+}
+
+// All lanes to one value, halves first.
+#define HALVES(x, f) \
+  f(f(f(x[0], x[4]), f(x[2], x[6])), f(f(x[1], x[5]), f(x[3], x[7])))
+INLINE float f_add(float x, float y) { return x + y; }
+#if defined(__AVX2__)
+typedef float v4 __attribute__((vector_size(16)));
+INLINE float vf_sum(vf x) {
+  v4 h = __builtin_ia32_vextractf128_ps256(x, 0) + __builtin_ia32_vextractf128_ps256(x, 1);
+  h = h + (v4){h[2], h[3], h[2], h[3]};
+  return h[0] + h[1];
+}
+#else
+INLINE float vf_sum(vf x) { return HALVES(x, f_add); }
+#endif
+INLINE float vf_greatest(vf x) { return HALVES(x, f_max); }
+INLINE int32_t vi_sum(vi x) { return HALVES(x, i_add); }
+INLINE int32_t vi_greatest(vi x) { return HALVES(x, i_max); }
+INLINE int32_t vi_any(vi x) { return (x[0] | x[1] | x[2] | x[3] | x[4] | x[5] | x[6] | x[7]) != 0; }
+
+// 2^x: round, polynomial, exponent by integer addition. Below -126 the result is 0; NaN stays.
+INLINE vf vf_exp2(vf x) {
+  vi low = x < VF(-126.0f);
+  x = vf_select(x < VF(-126.0f), VF(-126.0f), vf_select(x > VF(128.0f), VF(128.0f), x));
+  vf n = vf_round(x), r = x - n;
+  vf p = EXP2_POLYNOMIAL(r);
+  vi e = vi_from_rounded(n);
+  return (vf)(~low & ((vi)p + (e << 23)));
+}
+INLINE float f_exp2(float x) { return vf_exp2(VF(x))[0]; }
+
+// Exponent plus a polynomial of the mantissa in [sqrt(1/2), sqrt(2)].
+INLINE vf vf_log2(vf x) {
+  vi small = x < VF(1.17549435e-38f);
+  vf scaled = vf_select(small, x * VF(8388608.0f), x);
+  // Counts how far the bits lie above those of sqrt(1/2).
+  vi above = (vi)scaled - VI(0x3f3504f3);
+  vi e = above >> 23;
+  vf m = (vf)((above & VI(0x007fffff)) + VI(0x3f3504f3));
+  vf s = (m - VF(1.0f)) / (m + VF(1.0f)), t = s * s;
+  vf r = vf_from_vi(e - (small & VI(23))) + s * LOG2_POLYNOMIAL(t);
+  r = vf_select(x == VF(0.0f), VF(-__builtin_inff()), r);
+  r = vf_select(x == VF(__builtin_inff()), x, r);
+  return vf_select((x < VF(0.0f)) | (x != x), VF(__builtin_nanf("")), r);
+}
+INLINE float f_log2(float x) { return vf_log2(VF(x))[0]; }
+
+// Reduced by the nearest multiple of pi; far from 0 and for infinities the library does it.
+INLINE vf vf_sin(vf x) {
+  vi far = ~((x > VF(-SIN_LIMIT)) & (x < VF(SIN_LIMIT)));
+  vf near = vf_select(far, VF(0.0f), x);
+  vf n = vf_round(near * VF(0.31830988618f));
+  vf r = near - n * VF(PI_PART_0);
+  r = r - n * VF(PI_PART_1);
+  r = r - n * VF(PI_PART_2);
+  r = r - n * VF(PI_PART_3);
+  vf t = r * r;
+  vi sign = vi_from_rounded(n) << 31;
+  vf s = (vf)((vi)(r * SIN_POLYNOMIAL(t)) ^ sign);
+  if (vi_any(far)) EACH_LANE if (far[lane]) s[lane] = __builtin_sinf(x[lane]);
+  return s;
+}
+INLINE float f_sin(float x) { return vf_sin(VF(x))[0]; }

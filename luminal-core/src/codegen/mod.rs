@@ -1,0 +1,3 @@
+//! Renderers of tile programs.
+
+pub mod c;

@@ -1,0 +1,46 @@
+//! Inputs for checks: typed, seeded, chosen to show mistakes.
+
+use crate::dtype::Dtype;
+use crate::kernel::ir::Kernel;
+use crate::kernel::meaning::Values;
+use crate::reference::SplitMix64;
+
+/// What fills the inputs of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Floats in [-0.75, 1): not symmetric, so that a wrong sign cannot cancel out.
+    Mixed,
+    /// Floats in (-4, -0.5]: a maximum that starts from 0, or takes in padding, shows.
+    Negative,
+    /// As mixed, with a NaN in a few places.
+    WithNan,
+}
+
+/// Arguments of a kernel.
+pub fn arguments(kernel: &Kernel, fill: Fill, seed: u64) -> Vec<Values> {
+    let mut random = SplitMix64::new(seed);
+    kernel.buffers[..kernel.args]
+        .iter()
+        .map(|buffer| {
+            let count: usize = buffer.dims.iter().product();
+            match buffer.dtype {
+                Dtype::F32 => Values::Float((0..count).map(|_| float(&mut random, fill)).collect()),
+                Dtype::I32 => Values::Int((0..count).map(|_| random.between(-3, 40) as i32).collect()),
+                Dtype::Bool => Values::Bool((0..count).map(|_| random.coin()).collect()),
+            }
+        })
+        .collect()
+}
+
+fn float(random: &mut SplitMix64, fill: Fill) -> f64 {
+    let unit = random.unit();
+    let value = match fill {
+        Fill::Negative => -0.5 - 3.5 * unit,
+        _ => 1.75 * unit - 0.75,
+    };
+    if fill == Fill::WithNan && random.below(61) == 0 {
+        return f64::NAN;
+    }
+    // Rounded here, so that both sides start from the same numbers.
+    f64::from(value as f32)
+}

@@ -1,0 +1,142 @@
+//! One compiled kernel against the meaning of its definitions.
+
+use super::Agreement;
+use super::fill::{Fill, arguments};
+use super::memory::Memory;
+use crate::compile::Unit;
+use crate::error::{Error, Result};
+use crate::graph::FreeDim;
+use crate::kernel::ir::{Kernel, Space};
+use crate::kernel::meaning::{self, Rounding, Values};
+use crate::plan::KernelFn;
+
+/// Above this many evaluations of an expression, one kind of input must do: the meaning is slow.
+const MANY: f64 = 2e7;
+
+/// Runs a compiled kernel and compares all that it writes.
+///
+/// # Safety
+/// `function` is compiled from the text of `unit.program`.
+///
+/// # Errors
+/// The first difference, with everything needed to see it again.
+pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, free: &[FreeDim], seed: u64) -> Result<Agreement> {
+    let mut agreement = Agreement::default();
+    let fills = match work(&unit.kernel) > MANY {
+        true => &[Fill::Mixed][..],
+        false => &[Fill::Mixed, Fill::Negative, Fill::WithNan][..],
+    };
+    for (number, sizes) in free_sizes(free).iter().enumerate() {
+        for fill in fills {
+            let case = Case { unit, fill: *fill, seed: seed.wrapping_add(number as u64), sizes };
+            // SAFETY: passed on.
+            agreement.merge(unsafe { case.run(function) }?);
+        }
+    }
+    Ok(agreement)
+}
+
+/// How often the meaning evaluates an expression.
+fn work(kernel: &Kernel) -> f64 {
+    let volume = |axes: &[usize]| axes.iter().map(|axis| kernel.axes[*axis].max as f64).product::<f64>();
+    kernel.defs().map(|def| volume(&def.axes) * def.reduce.as_ref().map_or(1.0, |r| volume(&r.axes))).sum()
+}
+
+/// Free sizes at their bounds, in the middle, and at 1: tails of every kind.
+fn free_sizes(free: &[FreeDim]) -> Vec<Vec<usize>> {
+    if free.is_empty() {
+        return vec![vec![]];
+    }
+    let all = |size: &dyn Fn(usize) -> usize| free.iter().map(|d| size(d.max)).collect::<Vec<_>>();
+    vec![all(&|max| max), all(&|max| max.div_ceil(2) | 1).iter().zip(free).map(|(n, d)| (*n).min(d.max)).collect(), all(&|max| max.min(1))]
+}
+
+struct Case<'a> {
+    unit: &'a Unit,
+    fill: Fill,
+    seed: u64,
+    sizes: &'a [usize],
+}
+
+impl Case<'_> {
+    /// # Safety
+    /// As [`check_kernel`].
+    unsafe fn run(&self, function: KernelFn) -> Result<Agreement> {
+        let program = &self.unit.program;
+        let kernel = &program.kernel;
+        let args = arguments(&self.unit.kernel, self.fill, self.seed);
+        let rounded = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::F32)?;
+        let exact = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::Exact)?;
+        let mut memory = Memory::new(kernel, &args);
+        let pointers = memory.pointers();
+        let sizes: Vec<i64> = self.sizes.iter().map(|n| *n as i64).collect();
+        let blocks = program.blocks(self.sizes) as i64;
+        // SAFETY: one pointer for each argument, each to memory of the size that its storage needs; the sizes are
+        // within their bounds; the function is a kernel of this program by the caller's promise.
+        unsafe { function(pointers.as_ptr(), sizes.as_ptr(), 0, blocks) };
+        let mut agreement = Agreement::default();
+        for argument in 0..kernel.args {
+            let buffer = &kernel.buffers[argument];
+            let written = kernel.defs().any(|def| def.dst == argument && buffer.space == Space::Global);
+            let values = memory.values(argument, buffer).map_err(|e| self.failed(&e.to_string()))?;
+            if !written {
+                continue;
+            }
+            let terms = reduced(&self.unit.kernel);
+            agreement.merge(
+                compare(&values, &rounded[argument], &exact[argument], terms)
+                    .map_err(|e| self.failed(&format!("`{}`: {e}", buffer.name)))?,
+            );
+        }
+        Ok(agreement)
+    }
+
+    fn failed(&self, what: &str) -> Error {
+        Error::new(format!(
+            "kernel {} disagrees with its meaning: {what}\ninputs: {:?}, seed {}, free sizes {:?}",
+            self.unit.program.name, self.fill, self.seed, self.sizes
+        ))
+    }
+}
+
+/// Terms of the largest reduction.
+fn reduced(kernel: &Kernel) -> f64 {
+    let volume = |axes: &[usize]| axes.iter().map(|axis| kernel.axes[*axis].max as f64).product::<f64>();
+    kernel.defs().filter_map(|def| def.reduce.as_ref()).map(|r| volume(&r.axes)).fold(1.0, f64::max)
+}
+
+/// Compares computed values with the meaning. The order of a sum is free, so an element may differ by what rounding
+/// `terms` terms can do, and by four times what rounding each operation changes.
+fn compare(computed: &Values, rounded: &Values, exact: &Values, terms: f64) -> Result<Agreement> {
+    let (Values::Float(computed), Values::Float(rounded), Values::Float(exact)) = (computed, rounded, exact) else {
+        for place in 0..computed.len() {
+            if computed.get(place) != rounded.get(place) {
+                let (found, expected) = (computed.get(place), rounded.get(place));
+                return Err(Error::new(format!("element {place} is {found:?}, expected {expected:?}")));
+            }
+        }
+        return Ok(Agreement { worst: 0.0, elements: computed.len() });
+    };
+    let mut worst = 0.0f64;
+    for (place, ((found, rounded), exact)) in computed.iter().zip(rounded).zip(exact).enumerate() {
+        let scale = 1.0 + exact.abs();
+        let allowed = (1e-5 + 6e-8 * terms) * scale + 4.0 * (exact - rounded).abs();
+        let error = (found - exact).abs();
+        let same = found == rounded || (found.is_nan() && rounded.is_nan());
+        if !same && (found.is_nan() || rounded.is_nan() || !found.is_finite() || error > allowed) {
+            return Err(Error::new(format!("element {place} is {found:e}, expected {exact:e} (+- {allowed:.1e})")));
+        }
+        if error.is_finite() {
+            worst = worst.max(error / scale);
+        }
+    }
+    Ok(Agreement { worst, elements: computed.len() })
+}
+
+/// Everything about a kernel that disagrees, for a report to the developers.
+pub fn reproducer(unit: &Unit, error: &Error, c_text: &str) -> String {
+    format!(
+        "{error}\n\nkernel:\n{}\n\ntile program:\n{}\n\nC:\n{c_text}\n",
+        unit.kernel, unit.program
+    )
+}

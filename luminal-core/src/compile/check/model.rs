@@ -1,0 +1,102 @@
+//! The whole plan, run by the real executor, against the reference interpreter of the graph.
+
+use super::Agreement;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Op};
+use crate::plan::Plan;
+use crate::reference::{self, Data, Feeds, Tensor, Tolerance};
+use crate::runtime::{Device, InputRef, Session};
+use crate::weights::Weights;
+
+/// Runs a plan twice on seeded inputs and compares outputs with the reference. The second run shows what the first one
+/// left behind.
+///
+/// # Errors
+/// The worst element of the first output that disagrees.
+pub fn check_model(graph: &Graph, plan: &'static Plan, device: Device, seed: u64) -> Result<Agreement> {
+    let mut agreement = Agreement::default();
+    let bounds: Vec<usize> = graph.free.iter().map(|d| d.max).collect();
+    let small: Vec<usize> = bounds.iter().map(|max| max.div_ceil(2)).collect();
+    let weights = reference::random_feeds(graph, &bounds, seed)?;
+    let mut session = Session::new(plan, device, &params(graph, &weights)?)?;
+    let mut states = states(graph, &weights);
+    for (number, free) in [&bounds, &small].into_iter().enumerate() {
+        let mut feeds = reference::random_feeds(graph, free, seed + 1 + number as u64)?;
+        for (name, tensor) in params_of(graph, &weights).chain(states.iter()) {
+            feeds.insert(name.clone(), tensor.clone());
+        }
+        let expected = reference::run(graph, &feeds, free)?;
+        let inputs: Vec<(Vec<u8>, &[usize])> = inputs_of(graph, &feeds).map(|t| (bytes(&t.data), &t.shape[..])).collect();
+        let inputs: Vec<InputRef<'_>> =
+            inputs.iter().map(|(data, sizes)| InputRef { data, sizes }).collect();
+        session.run(&inputs)?;
+        for (position, tensor) in expected.outputs.iter().enumerate() {
+            let computed = session.output(position);
+            let data = parse(&tensor.data, computed.data);
+            let computed = Tensor { shape: computed.sizes.to_vec(), data };
+            let tolerance = Tolerance { absolute: 2e-4, relative: 2e-4 };
+            reference::compare(tensor, &computed, tolerance).map_err(|e| {
+                let name = &graph.outputs[position].0;
+                Error::new(format!("`{}`, output {name}, free sizes {free:?}, seed {seed}: {e}", plan.model))
+            })?;
+            agreement.merge(difference(tensor, &computed));
+        }
+        states = expected.states;
+    }
+    Ok(agreement)
+}
+
+fn params_of<'a>(graph: &'a Graph, feeds: &'a Feeds) -> impl Iterator<Item = (&'a String, &'a Tensor)> {
+    graph.nodes.iter().filter_map(move |node| match &node.op {
+        Op::Param(name) => Some((name, &feeds[name])),
+        _ => None,
+    })
+}
+
+fn inputs_of<'a>(graph: &'a Graph, feeds: &'a Feeds) -> impl Iterator<Item = &'a Tensor> {
+    graph.nodes.iter().filter_map(move |node| match &node.op {
+        Op::Input(name) => Some(&feeds[name]),
+        _ => None,
+    })
+}
+
+/// A new session holds zeros.
+fn states(graph: &Graph, feeds: &Feeds) -> Feeds {
+    let states = graph.nodes.iter().filter_map(|node| match &node.op {
+        Op::State(name) => Some((name.clone(), Tensor::zeros(&feeds[name].shape, node.dtype))),
+        _ => None,
+    });
+    states.collect()
+}
+
+fn params(graph: &Graph, feeds: &Feeds) -> Result<Weights> {
+    let tensors = params_of(graph, feeds)
+        .map(|(name, tensor)| (name.clone(), tensor.dtype(), tensor.shape.clone(), bytes(&tensor.data)));
+    Weights::from_tensors(tensors)
+}
+
+fn bytes(data: &Data) -> Vec<u8> {
+    match data {
+        Data::F32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+        Data::I32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+        Data::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
+    }
+}
+
+fn parse(like: &Data, bytes: &[u8]) -> Data {
+    let words = bytes.as_chunks::<4>().0;
+    match like {
+        Data::F32(_) => Data::F32(words.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
+        Data::I32(_) => Data::I32(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
+        Data::Bool(_) => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
+    }
+}
+
+fn difference(expected: &Tensor, computed: &Tensor) -> Agreement {
+    let (Some(x), Some(y)) = (expected.as_f32(), computed.as_f32()) else {
+        return Agreement { worst: 0.0, elements: expected.data.len() };
+    };
+    let relative = |(x, y): (&f32, &f32)| f64::from(x - y).abs() / (1.0 + f64::from(*x).abs());
+    let worst = x.iter().zip(y).map(relative).filter(|e| e.is_finite()).fold(0.0, f64::max);
+    Agreement { worst, elements: x.len() }
+}

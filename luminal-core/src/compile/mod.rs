@@ -1,0 +1,59 @@
+//! The road from a graph to tile programs and a plan, stage by stage.
+//!
+//! Renderers and the C compiler are the caller's: this module ends where text begins.
+
+mod assemble;
+pub mod check;
+mod units;
+
+pub use assemble::grid;
+pub use units::{Unit, Units};
+
+use crate::error::{Error, Result};
+use crate::graph::{FreeDim, Graph};
+use crate::kernel::schedule::Machine;
+use crate::plan::Plan;
+use crate::search::{self, Found, lower};
+
+/// What the build may choose.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A name that no other model linked into the same program has: the start of every symbol.
+    pub prefix: String,
+    /// The name of the model.
+    pub model: String,
+    /// False: one kernel for each operation, to compare with.
+    pub fuse: bool,
+    /// The machine that schedules are ranked for.
+    pub machine: Machine,
+}
+
+/// Everything known about a compiled model.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// Sizes known at run time only.
+    pub free: Vec<FreeDim>,
+    /// The chosen variant and its kernels as sets of terms.
+    pub found: Found,
+    /// The kernels in index notation, with the tensors between them.
+    pub program: lower::Program,
+    /// The distinct kernels with their schedules and tile programs.
+    pub units: Units,
+    /// Buffers and launches. Its kernels have no entries yet: those are symbols of text that the caller compiles.
+    pub plan: Plan,
+}
+
+/// Searches, schedules and plans a model.
+///
+/// # Errors
+/// What the model asks for and kernels cannot do yet, or a bug of ours; the message says which.
+pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
+    graph.verify().map_err(|e| Error::new(format!("the traced graph is not well formed: {e}")))?;
+    let found = search::search(graph, &search::Options { fuse: options.fuse, ..Default::default() })
+        .map_err(|e| Error::new(e.to_string()))?;
+    let program = lower::lower(graph, &found, &lower::Options::default())?;
+    let units = units::schedule(graph, &program, options)?;
+    let plan = assemble::plan(graph, &program, &units, options)?;
+    plan.check().map_err(|e| Error::new(format!("the plan of `{}` is not sound: {e}", options.model)))?;
+    Ok(Compiled { free: graph.free.clone(), found, program, units, plan })
+}

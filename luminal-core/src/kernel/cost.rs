@@ -1,0 +1,390 @@
+//! How long a tile program takes: a model of one core, read off the program.
+//!
+//! Statements of the innermost loops cost the most used of: multiply-adds and other arithmetic, loads, the latency of
+//! dependent additions, instruction issue, and bytes that stream from the second cache because the loops between two
+//! uses of an operand touch more than the first one holds. To that come spills, where accumulators and operands need
+//! more registers than there are, and accesses a page apart, which use one element of each line that they fetch. Loops
+//! count with their tails, so that a tile that does not divide the axis pays for what is left. Memory is billed once
+//! for each argument, from the cache where it fits, and overlaps with arithmetic for the most part.
+//!
+//! The numbers are estimates for ranking. The best of eight by this model is usually within a few percent of the best.
+
+use super::expr;
+use super::ir::{AxisId, Binary, Buffer, E, Expr, Index, Space};
+use super::schedule::Machine;
+use super::tile::{Accumulator, For, Program, Stmt, Tile, Var};
+use crate::dtype::Dtype;
+use crate::graph::{Reduce, Unary};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// Cycles of a block's own loop and of finding its place in the grid.
+const BLOCK_CYCLES: f64 = 20.0;
+
+/// Seconds for one launch on one core, free sizes at their bound.
+pub fn predict(program: &Program, machine: &Machine) -> f64 {
+    let blocks: f64 = program
+        .grid
+        .iter()
+        .map(|b| (program.kernel.axes[b.axis].max as f64 / b.size as f64).ceil())
+        .product();
+    let walk = Walk { program, machine };
+    let cycles = walk.statements(&program.body, &[]);
+    let compute = blocks * (cycles + BLOCK_CYCLES);
+    let memory = memory_cycles(program, machine);
+    (compute.max(memory) + 0.3 * compute.min(memory)) / (machine.ghz * 1e9)
+}
+
+/// The factor by which the busiest of the machine's cores has more to do than an even share.
+pub fn imbalance(program: &Program, machine: &Machine) -> f64 {
+    let blocks: usize =
+        program.grid.iter().map(|b| program.kernel.axes[b.axis].max.div_ceil(b.size).max(1)).product();
+    let rounds = blocks.div_ceil(machine.threads);
+    (rounds * machine.threads) as f64 / blocks as f64
+}
+
+fn memory_cycles(program: &Program, machine: &Machine) -> f64 {
+    let mut cycles = 0.0;
+    for buffer in &program.kernel.buffers[..program.kernel.args] {
+        let bytes = (buffer.len() * buffer.dtype.bytes()) as f64;
+        cycles += bytes / level_bandwidth(machine, bytes);
+    }
+    cycles
+}
+
+/// Bytes in a cycle from where so many bytes fit.
+fn level_bandwidth(machine: &Machine, bytes: f64) -> f64 {
+    let level = machine.caches.iter().position(|size| bytes <= *size);
+    level.map_or(machine.memory_bandwidth, |level| machine.cache_bandwidth[level])
+}
+
+/// A loop around a statement.
+#[derive(Clone, Copy)]
+struct Trip {
+    var: Var,
+    count: f64,
+    step: usize,
+}
+
+/// Instructions of one statement.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    arithmetic: f64,
+    loads: f64,
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    machine: &'a Machine,
+}
+
+impl Walk<'_> {
+    fn statements(&self, body: &[Stmt], trips: &[Trip]) -> f64 {
+        body.iter().map(|stmt| self.statement(stmt, trips)).sum()
+    }
+
+    fn statement(&self, stmt: &Stmt, trips: &[Trip]) -> f64 {
+        match stmt {
+            Stmt::For(l) => self.run_loop(l, trips),
+            Stmt::Accumulate { tile, acc, op, over, value } => {
+                self.accumulate((tile, acc, *op, over), value, trips)
+            }
+            Stmt::Init { tile, acc, value } => {
+                let work = self.work(tile, value, &[]);
+                registers(tile, &acc.axes) / 4.0 + self.throughput(work)
+            }
+            Stmt::Reduce { tile, to, over, .. } => {
+                registers(tile, &to.axes) * (10.0 + 2.0 * registers(tile, over))
+            }
+            Stmt::Store { tile, buffer, axes, at, value, acc } => {
+                let work = self.work(tile, value, acc.as_ref().map_or(&[], |a| &a.axes));
+                let target = &self.program.kernel.buffers[*buffer];
+                if target.space == Space::Register {
+                    return self.throughput(work);
+                }
+                let count = registers(tile, axes);
+                let index: Vec<Index> = at.iter().cloned().map(Index::Affine).collect();
+                let stores = match access(tile, target, &index, self.program.lanes) {
+                    Access::Scattered => count * self.program.lanes as f64 * 1.5,
+                    _ => count,
+                };
+                let masked = tile.masks.iter().any(|m| axes.contains(&m.axis));
+                let far = self.far(tile, target, &index, trips);
+                let mask = if masked { count * 4.0 } else { 0.0 };
+                self.throughput(work).max(stores / self.machine.stores) + mask + far
+            }
+            Stmt::Barrier => 0.0,
+        }
+    }
+
+    fn run_loop(&self, l: &For, trips: &[Trip]) -> f64 {
+        let axes = &self.program.kernel.axes;
+        let sizes: Vec<usize> = free_bounds(self.program);
+        // Blocks of other axes stand in their middle: a fold that ends early is halved.
+        let place = |var: Var| if var.axis == l.var.axis { 0 } else { (axes[var.axis].max / 2) as i64 };
+        let mut left = (l.to.eval(place, &sizes) - l.from.eval(place, &sizes)).max(0) as f64;
+        let mut cycles = 4.0;
+        for part in &l.parts {
+            let step = part.step as f64;
+            let count = if part.whole { (left / step).floor() } else { (left / step).ceil() };
+            left = (left - count * step).max(0.0);
+            if count > 0.0 {
+                let mut trips = trips.to_vec();
+                trips.push(Trip { var: l.var, count, step: part.step });
+                cycles += count * (self.statements(&part.body, &trips) + 1.0);
+            }
+        }
+        cycles
+    }
+
+    fn throughput(&self, work: Work) -> f64 {
+        let machine = self.machine;
+        (work.arithmetic / machine.fma)
+            .max(work.loads / machine.loads)
+            .max((work.arithmetic + work.loads) / machine.issue)
+    }
+
+    fn accumulate(
+        &self,
+        (tile, acc, op, over): (&Tile, &Accumulator, Reduce, &[AxisId]),
+        value: &E,
+        trips: &[Trip],
+    ) -> f64 {
+        let machine = self.machine;
+        let all: Vec<AxisId> =
+            acc.axes.iter().chain(over.iter().filter(|a| !acc.axes.contains(a))).copied().collect();
+        let steps = registers(tile, &all);
+        let accumulators = registers(tile, &acc.axes);
+        let mut work = self.work(tile, value, &[]);
+        let fused =
+            op == Reduce::Sum && acc.dtype == Dtype::F32 && matches!(&**value, Expr::Binary(Binary::Mul, ..));
+        if fused {
+            // The last product is part of the sum.
+            let axes: Vec<AxisId> = expr::axes(value, &[]).into_iter().collect();
+            work.arithmetic -= registers(tile, &axes);
+        }
+        work.arithmetic += steps * if op == Reduce::Max && acc.dtype == Dtype::F32 { 3.0 } else { 1.0 };
+        if tile.masks.iter().any(|mask| over.contains(&mask.axis)) {
+            work.arithmetic += steps * 2.0;
+        }
+        let latency = machine.latency * steps / accumulators;
+        let lanes: f64 = acc
+            .axes
+            .iter()
+            .filter(|a| tile.layout.has_lanes(**a))
+            .map(|a| tile.layout.registers(*a) as f64)
+            .product();
+        // The smaller operand stays, the other one comes register by register.
+        let held = accumulators + lanes.min(accumulators / lanes) + 1.0;
+        let spills = (held - machine.registers as f64).max(0.0) * 4.0;
+        let mut streamed = 0.0;
+        let mut far = 0.0;
+        expr::for_each_load(value, &mut |buffer, index, _| {
+            let buffer = &self.program.kernel.buffers[buffer];
+            streamed += self.streamed(tile, buffer, index, trips);
+            far += self.far(tile, buffer, index, trips);
+        });
+        self.throughput(work).max(latency).max(streamed) + far + spills
+    }
+
+    /// Cycles for what comes from the second cache or beyond, again and again.
+    fn streamed(&self, tile: &Tile, buffer: &Buffer, index: &[Index], trips: &[Trip]) -> f64 {
+        if buffer.space == Space::Register {
+            return 0.0;
+        }
+        let axes = index_axes(index);
+        let lanes = if tile.layout.any_lanes(&axes) { self.program.lanes as f64 } else { 1.0 };
+        let bytes = registers(tile, &axes) * lanes * buffer.dtype.bytes() as f64;
+        let mut footprint = bytes;
+        let mut again = false;
+        for trip in trips.iter().rev() {
+            if axes.contains(&trip.var.axis) {
+                footprint *= trip.count;
+            } else {
+                again = trip.count > 1.0;
+                if again {
+                    break;
+                }
+            }
+        }
+        footprint = footprint.min((buffer.len() * buffer.dtype.bytes()) as f64);
+        if again && footprint > self.machine.caches[0] * 0.9 {
+            bytes / level_bandwidth(self.machine, footprint)
+        } else {
+            0.0
+        }
+    }
+
+    /// Cycles for lines of which one pass uses a small part before it leaves them.
+    fn far(&self, tile: &Tile, buffer: &Buffer, index: &[Index], trips: &[Trip]) -> f64 {
+        let (Some(trip), Space::Global | Space::Scratch) = (trips.last(), buffer.space) else { return 0.0 };
+        if buffer.len() * buffer.dtype.bytes() < self.machine.caches[0] as usize {
+            return 0.0;
+        }
+        let stride: i64 = index
+            .iter()
+            .zip(&buffer.storage)
+            .map(|(index, digits)| match index {
+                Index::Affine(at) => {
+                    let c = at.terms.iter().find(|t| t.0 == trip.var.axis).map_or(0, |t| t.1);
+                    c * digits[0].stride as i64
+                }
+                Index::Value(_) => 0,
+            })
+            .sum();
+        let distance = stride.unsigned_abs() as usize * trip.step * buffer.dtype.bytes();
+        if distance < 512 {
+            return 0.0;
+        }
+        let axes = index_axes(index);
+        let lanes = if tile.layout.any_lanes(&axes) { self.program.lanes as f64 } else { 1.0 };
+        // A line of 64 bytes for what may be 4 of them.
+        (registers(tile, &axes) * lanes * 4.0 / 64.0 * 3.0).max(1.0)
+    }
+
+    /// Instructions for a value: each node once for each register along its own axes.
+    fn work(&self, tile: &Tile, value: &E, acc: &[AxisId]) -> Work {
+        let mut axes: HashMap<*const Expr, BTreeSet<AxisId>> = HashMap::new();
+        let mut work = Work::default();
+        expr::for_each(value, &mut |node| {
+            let own = expr_axes(node, acc, &axes);
+            let count: f64 = own.iter().map(|a| tile.layout.registers(*a) as f64).product();
+            let lanes = own.iter().any(|a| tile.layout.has_lanes(*a));
+            let (arithmetic, loads) = self.node(tile, node, lanes);
+            work.arithmetic += count * arithmetic;
+            work.loads += count * loads;
+            axes.insert(Rc::as_ptr(node), own);
+        });
+        work
+    }
+
+    /// Arithmetic and loads of one node in one register.
+    fn node(&self, tile: &Tile, node: &Expr, lanes: bool) -> (f64, f64) {
+        let all = self.program.lanes as f64;
+        match node {
+            Expr::Load { buffer, index, guards } => {
+                let buffer = &self.program.kernel.buffers[*buffer];
+                if buffer.space == Space::Register {
+                    return (0.0, 0.0);
+                }
+                let axes = index_axes(index);
+                let masked = tile.masks.iter().any(|m| axes.contains(&m.axis)) as usize as f64;
+                let tests = guards.len() as f64 * if lanes { 3.0 } else { 1.0 } + masked * 2.0;
+                let bytes = if buffer.dtype == Dtype::Bool { 2.0 } else { 0.0 };
+                match access(tile, buffer, index, self.program.lanes) {
+                    Access::Scattered => (all + tests, all * if tests > 0.0 { 2.0 } else { 1.0 }),
+                    Access::Adjacent | Access::Uniform => (tests + bytes, 1.0),
+                }
+            }
+            Expr::Unary(op, _) => (
+                match op {
+                    Unary::Exp2 => 18.0,
+                    Unary::Log2 => 30.0,
+                    Unary::Sin => 22.0,
+                    Unary::Sqrt => 12.0,
+                    Unary::Recip => 10.0,
+                },
+                0.0,
+            ),
+            Expr::Binary(op, x, _) => {
+                let float = expr::dtype(&self.program.kernel, x, Dtype::F32) == Dtype::F32;
+                let one = match op {
+                    Binary::Max if float => 3.0,
+                    Binary::Mod | Binary::FloorDiv => 12.0 * if lanes { all } else { 1.0 },
+                    _ => 1.0,
+                };
+                (one, 0.0)
+            }
+            Expr::Select(..) => (2.0, 0.0),
+            Expr::Cast(..) | Expr::Position(_) | Expr::NotNegative(_) => (1.0, 0.0),
+            Expr::Float(_) | Expr::Int(_) | Expr::Bool(_) | Expr::Acc => (0.0, 0.0),
+        }
+    }
+}
+
+/// The axes of a node whose operands are known.
+fn expr_axes(node: &E, acc: &[AxisId], known: &HashMap<*const Expr, BTreeSet<AxisId>>) -> BTreeSet<AxisId> {
+    let mut own: BTreeSet<AxisId> = BTreeSet::new();
+    for operand in expr::operands(node) {
+        own.extend(&known[&Rc::as_ptr(operand)]);
+    }
+    match &**node {
+        Expr::Position(at) | Expr::NotNegative(at) => own.extend(at.terms.iter().map(|t| t.0)),
+        Expr::Load { index, guards, .. } => {
+            own.extend(index_axes(index));
+            own.extend(guards.iter().flat_map(|g| g.at.terms.iter().map(|t| t.0)));
+        }
+        Expr::Acc => own.extend(acc),
+        _ => {}
+    }
+    own
+}
+
+fn index_axes(index: &[Index]) -> Vec<AxisId> {
+    let mut axes: Vec<AxisId> = index
+        .iter()
+        .flat_map(|i| match i {
+            Index::Affine(at) => at.terms.iter().map(|t| t.0).collect::<Vec<_>>(),
+            Index::Value(e) => expr::axes(e, &[]).into_iter().collect(),
+        })
+        .collect();
+    axes.sort();
+    axes.dedup();
+    axes
+}
+
+fn registers(tile: &Tile, axes: &[AxisId]) -> f64 {
+    axes.iter().map(|axis| tile.layout.registers(*axis) as f64).product()
+}
+
+fn free_bounds(program: &Program) -> Vec<usize> {
+    let mut bounds = vec![];
+    for axis in &program.kernel.axes {
+        if let Some(d) = axis.free {
+            if bounds.len() <= d {
+                bounds.resize(d + 1, 0);
+            }
+            bounds[d] = axis.max;
+        }
+    }
+    bounds
+}
+
+/// How lanes reach memory.
+enum Access {
+    /// One element for all.
+    Uniform,
+    /// Neighbours.
+    Adjacent,
+    /// One by one.
+    Scattered,
+}
+
+fn access(tile: &Tile, buffer: &Buffer, index: &[Index], lanes: usize) -> Access {
+    let mut stride = 0;
+    let mut any = false;
+    for (index, digits) in index.iter().zip(&buffer.storage) {
+        match index {
+            Index::Affine(at) => {
+                for (axis, c) in at.terms.iter().filter(|t| tile.layout.has_lanes(t.0)) {
+                    any = true;
+                    // Lanes stay inside the lowest digit of a packed dimension if that is wide enough.
+                    let fits = digits[0].size >= lanes || digits.len() == 1;
+                    stride += if fits { c * digits[0].stride as i64 } else { 2 };
+                    let _ = axis;
+                }
+            }
+            Index::Value(e) => {
+                let axes: Vec<AxisId> = expr::axes(e, &[]).into_iter().collect();
+                if tile.layout.any_lanes(&axes) {
+                    return Access::Scattered;
+                }
+            }
+        }
+    }
+    match (any, stride) {
+        (false, _) => Access::Uniform,
+        (true, 1) => Access::Adjacent,
+        (true, _) => Access::Scattered,
+    }
+}

@@ -1,0 +1,381 @@
+//! The meaning of a kernel: its definitions evaluated point by point, no schedule involved. Slow and obvious.
+
+use super::expr;
+use super::ir::{Affine, AxisId, Binary, Def, E, Expr, Index, Item, Kernel};
+use crate::dtype::Dtype;
+use crate::error::{Error, Result};
+use crate::graph::{Reduce, Unary};
+
+/// The elements of a tensor, row-major over its bounds, whatever its storage is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// `f32`; exact sums may hold more bits.
+    Float(Vec<f64>),
+    /// `i32`
+    Int(Vec<i32>),
+    /// `bool`
+    Bool(Vec<bool>),
+}
+
+impl Values {
+    /// `count` zeros.
+    pub fn zeros(dtype: Dtype, count: usize) -> Values {
+        match dtype {
+            Dtype::F32 => Values::Float(vec![0.0; count]),
+            Dtype::I32 => Values::Int(vec![0; count]),
+            Dtype::Bool => Values::Bool(vec![false; count]),
+        }
+    }
+
+    /// Their type.
+    pub fn dtype(&self) -> Dtype {
+        match self {
+            Values::Float(_) => Dtype::F32,
+            Values::Int(_) => Dtype::I32,
+            Values::Bool(_) => Dtype::Bool,
+        }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Float(x) => x.len(),
+            Values::Int(x) => x.len(),
+            Values::Bool(x) => x.len(),
+        }
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One element.
+    pub fn get(&self, place: usize) -> Scalar {
+        match self {
+            Values::Float(x) => Scalar::Float(x[place]),
+            Values::Int(x) => Scalar::Int(x[place]),
+            Values::Bool(x) => Scalar::Bool(x[place]),
+        }
+    }
+
+    /// Replaces one element by a value of the same type.
+    pub fn set(&mut self, place: usize, value: Scalar) {
+        match (self, value) {
+            (Values::Float(x), Scalar::Float(v)) => x[place] = v,
+            (Values::Int(x), Scalar::Int(v)) => x[place] = v,
+            (Values::Bool(x), Scalar::Bool(v)) => x[place] = v,
+            (values, value) => panic!("{value:?} does not go into a buffer of {}", values.dtype()),
+        }
+    }
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// `f32`, perhaps with more bits.
+    Float(f64),
+    /// `i32`
+    Int(i32),
+    /// `bool`
+    Bool(bool),
+}
+
+impl Scalar {
+    /// Zero of a type: what a load gives outside its guards.
+    pub fn zero(dtype: Dtype) -> Scalar {
+        match dtype {
+            Dtype::F32 => Scalar::Float(0.0),
+            Dtype::I32 => Scalar::Int(0),
+            Dtype::Bool => Scalar::Bool(false),
+        }
+    }
+
+    /// What a reduction starts from.
+    pub fn identity(op: Reduce, dtype: Dtype) -> Scalar {
+        match (op, dtype) {
+            (Reduce::Max, Dtype::F32) => Scalar::Float(f64::NEG_INFINITY),
+            (Reduce::Max, Dtype::I32) => Scalar::Int(i32::MIN),
+            _ => Scalar::zero(dtype),
+        }
+    }
+
+    fn int(self) -> i32 {
+        if let Scalar::Int(x) = self { x } else { panic!("{self:?} is not an i32") }
+    }
+
+    fn truth(self) -> bool {
+        if let Scalar::Bool(x) = self { x } else { panic!("{self:?} is not a bool") }
+    }
+}
+
+/// How floats are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Not at all: `f64` throughout, as a measure for errors.
+    Exact,
+    /// To `f32` after each operation.
+    F32,
+}
+
+impl Rounding {
+    /// A float as this precision keeps it.
+    pub fn round(self, x: f64) -> f64 {
+        match self {
+            Rounding::Exact => x,
+            Rounding::F32 => f64::from(x as f32),
+        }
+    }
+}
+
+/// Function of one float.
+pub fn unary(op: Unary, x: Scalar, rounding: Rounding) -> Scalar {
+    let Scalar::Float(x) = x else { panic!("{op:?} of {x:?}") };
+    let y = match op {
+        Unary::Exp2 => x.exp2(),
+        Unary::Log2 => x.log2(),
+        Unary::Sin => x.sin(),
+        Unary::Sqrt => x.sqrt(),
+        Unary::Recip => 1.0 / x,
+    };
+    Scalar::Float(rounding.round(y))
+}
+
+/// Function of two values of one type.
+pub fn binary(op: Binary, x: Scalar, y: Scalar, rounding: Rounding) -> Scalar {
+    match (x, y) {
+        (Scalar::Float(x), Scalar::Float(y)) => float_binary(op, x, y, rounding),
+        (Scalar::Int(x), Scalar::Int(y)) => match op {
+            Binary::Add => Scalar::Int(x.wrapping_add(y)),
+            Binary::Sub => Scalar::Int(x.wrapping_sub(y)),
+            Binary::Mul => Scalar::Int(x.wrapping_mul(y)),
+            Binary::Max => Scalar::Int(x.max(y)),
+            // Floor modulo has the sign of the divisor; by 0 it is 0, as nothing may trap.
+            Binary::Mod => {
+                Scalar::Int(if y == 0 { 0 } else { x.wrapping_sub(floor_div(x, y).wrapping_mul(y)) })
+            }
+            Binary::FloorDiv => Scalar::Int(floor_div(x, y)),
+            Binary::LessThan => Scalar::Bool(x < y),
+            Binary::And | Binary::Or => panic!("{op:?} of integers"),
+        },
+        (Scalar::Bool(x), Scalar::Bool(y)) => Scalar::Bool(match op {
+            Binary::And | Binary::Mul => x && y,
+            Binary::Or | Binary::Max => x || y,
+            Binary::LessThan => !x && y,
+            _ => panic!("{op:?} of bools"),
+        }),
+        _ => panic!("{op:?} of {x:?} and {y:?}"),
+    }
+}
+
+fn floor_div(x: i32, y: i32) -> i32 {
+    if y == 0 {
+        return 0;
+    }
+    let quotient = x.wrapping_div(y);
+    if x.wrapping_rem(y) != 0 && (x < 0) != (y < 0) { quotient - 1 } else { quotient }
+}
+
+fn float_binary(op: Binary, x: f64, y: f64, rounding: Rounding) -> Scalar {
+    let z = match op {
+        Binary::Add => x + y,
+        Binary::Sub => x - y,
+        Binary::Mul => x * y,
+        Binary::Max if x.is_nan() || y.is_nan() => f64::NAN,
+        Binary::Max => x.max(y),
+        Binary::Mod => float_mod(x, y),
+        Binary::LessThan => return Scalar::Bool(x < y),
+        Binary::FloorDiv => (x / y).floor(),
+        Binary::And | Binary::Or => panic!("{op:?} of floats"),
+    };
+    Scalar::Float(rounding.round(z))
+}
+
+/// The remainder with the sign of the divisor; exact.
+fn float_mod(x: f64, y: f64) -> f64 {
+    let r = x % y;
+    if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
+}
+
+/// Conversion as Rust's `as`; to bool: non-zero.
+pub fn cast(to: Dtype, x: Scalar, rounding: Rounding) -> Scalar {
+    match (to, x) {
+        (Dtype::F32, Scalar::Float(_)) | (Dtype::I32, Scalar::Int(_)) | (Dtype::Bool, Scalar::Bool(_)) => x,
+        // An i32 does not always fit into an f32: this rounding is part of the meaning.
+        (Dtype::F32, Scalar::Int(x)) => Scalar::Float(f64::from(x as f32)),
+        (Dtype::F32, Scalar::Bool(x)) => Scalar::Float(if x { 1.0 } else { 0.0 }),
+        (Dtype::I32, Scalar::Float(x)) => Scalar::Int(rounding.round(x) as i32),
+        (Dtype::I32, Scalar::Bool(x)) => Scalar::Int(i32::from(x)),
+        (Dtype::Bool, Scalar::Float(x)) => Scalar::Bool(x != 0.0),
+        (Dtype::Bool, Scalar::Int(x)) => Scalar::Bool(x != 0),
+    }
+}
+
+/// Runs a kernel: `args` are its arguments, `sizes` the free sizes. Gives back the arguments as they are afterwards.
+/// Folds run in one block.
+pub fn run(kernel: &Kernel, args: &[Values], sizes: &[usize], rounding: Rounding) -> Result<Vec<Values>> {
+    run_blocks(kernel, args, sizes, rounding, usize::MAX)
+}
+
+/// As [`run`], with folds in blocks of this many positions: the result must not depend on it, rounding apart.
+pub fn run_blocks(
+    kernel: &Kernel,
+    args: &[Values],
+    sizes: &[usize],
+    rounding: Rounding,
+    block: usize,
+) -> Result<Vec<Values>> {
+    if args.len() != kernel.args {
+        return Err(Error::new(format!(
+            "the kernel has {} arguments, {} were given",
+            kernel.args,
+            args.len()
+        )));
+    }
+    let mut data = args.to_vec();
+    for (buffer, values) in kernel.buffers.iter().zip(&data) {
+        let count: usize = buffer.dims.iter().product();
+        if values.len() != count || values.dtype() != buffer.dtype {
+            return Err(Error::new(format!("`{}` needs {count} elements of {}", buffer.name, buffer.dtype)));
+        }
+    }
+    for buffer in &kernel.buffers[kernel.args..] {
+        data.push(Values::zeros(buffer.dtype, buffer.dims.iter().product()));
+    }
+    let extents = kernel.axes.iter().map(|axis| axis.free.map_or(axis.max, |d| sizes[d])).collect();
+    let mut state = State { kernel, data, extents, starts: vec![0; kernel.axes.len()], rounding };
+    for item in &kernel.items {
+        match item {
+            Item::Def(def) => state.definition(def),
+            Item::Fold { axis, defs, .. } => state.fold(*axis, defs, block),
+        }
+    }
+    state.data.truncate(kernel.args);
+    Ok(state.data)
+}
+
+struct State<'a> {
+    kernel: &'a Kernel,
+    data: Vec<Values>,
+    /// Where each axis starts and ends.
+    starts: Vec<usize>,
+    extents: Vec<usize>,
+    rounding: Rounding,
+}
+
+impl State<'_> {
+    fn fold(&mut self, axis: AxisId, defs: &[Def], block: usize) {
+        let end = self.extents[axis];
+        let mut at = 0;
+        while at < end {
+            self.starts[axis] = at;
+            self.extents[axis] = at.saturating_add(block).min(end);
+            defs.iter().for_each(|def| self.definition(def));
+            at = self.extents[axis];
+        }
+        self.starts[axis] = 0;
+        self.extents[axis] = end;
+    }
+
+    fn definition(&mut self, def: &Def) {
+        let mut position = vec![0; self.kernel.axes.len()];
+        self.each(&def.axes, &mut position, &mut |state, position| {
+            let value = match &def.reduce {
+                None => state.eval(&def.expr, position, None),
+                Some(_) => state.reduction(def, position),
+            };
+            state.write(def, position, value);
+        });
+    }
+
+    fn reduction(&mut self, def: &Def, position: &mut Vec<i64>) -> Scalar {
+        let reduce = def.reduce.as_ref().expect("checked by the caller");
+        let dtype = expr::dtype(self.kernel, &def.expr, Dtype::F32);
+        let mut sum = match &def.init {
+            Some(init) => self.eval(init, position, None),
+            None => Scalar::identity(reduce.op, dtype),
+        };
+        let op = match reduce.op {
+            Reduce::Sum => Binary::Add,
+            Reduce::Max => Binary::Max,
+        };
+        self.each(&reduce.axes, position, &mut |state, position| {
+            for pre in &def.pre {
+                let value = state.eval(&pre.expr, position, None);
+                state.write(pre, position, value);
+            }
+            let value = state.eval(&def.expr, position, None);
+            sum = binary(op, sum, value, state.rounding);
+        });
+        match &def.epilogue {
+            Some(epilogue) => self.eval(epilogue, position, Some(sum)),
+            None => sum,
+        }
+    }
+
+    fn each(
+        &mut self,
+        axes: &[AxisId],
+        position: &mut Vec<i64>,
+        visit: &mut dyn FnMut(&mut Self, &mut Vec<i64>),
+    ) {
+        let Some((axis, rest)) = axes.split_first() else {
+            visit(self, position);
+            return;
+        };
+        for i in self.starts[*axis]..self.extents[*axis] {
+            position[*axis] = i as i64;
+            self.each(rest, position, visit);
+        }
+    }
+
+    fn write(&mut self, def: &Def, position: &[i64], value: Scalar) {
+        let index: Vec<i64> = def.at.iter().map(|at| at.eval(position)).collect();
+        let place = self.place(def.dst, &index);
+        self.data[def.dst].set(place, value);
+    }
+
+    fn place(&self, buffer: usize, index: &[i64]) -> usize {
+        let buffer = &self.kernel.buffers[buffer];
+        let mut place = 0;
+        for (at, size) in index.iter().zip(&buffer.dims) {
+            assert!((0..*size as i64).contains(at), "`{}` has no element {index:?}", buffer.name);
+            place = place * size + *at as usize;
+        }
+        place
+    }
+
+    fn eval(&self, value: &E, position: &[i64], acc: Option<Scalar>) -> Scalar {
+        let affine = |at: &Affine| at.eval(position);
+        match &**value {
+            Expr::Float(x) => Scalar::Float(f64::from(*x)),
+            Expr::Int(x) => Scalar::Int(*x),
+            Expr::Bool(x) => Scalar::Bool(*x),
+            Expr::Position(at) => Scalar::Int(affine(at) as i32),
+            Expr::NotNegative(at) => Scalar::Bool(affine(at) >= 0),
+            Expr::Load { buffer, index, guards } => {
+                if guards.iter().any(|g| !(0..g.extent as i64).contains(&affine(&g.at))) {
+                    return Scalar::zero(self.kernel.buffers[*buffer].dtype);
+                }
+                let index: Vec<i64> = index
+                    .iter()
+                    .map(|i| match i {
+                        Index::Affine(at) => affine(at),
+                        Index::Value(e) => i64::from(self.eval(e, position, acc).int()),
+                    })
+                    .collect();
+                self.data[*buffer].get(self.place(*buffer, &index))
+            }
+            Expr::Acc => acc.expect("the reduced value occurs in epilogues only"),
+            Expr::Unary(op, x) => unary(*op, self.eval(x, position, acc), self.rounding),
+            Expr::Binary(op, x, y) => {
+                binary(*op, self.eval(x, position, acc), self.eval(y, position, acc), self.rounding)
+            }
+            Expr::Select(c, x, y) => {
+                let chosen = if self.eval(c, position, acc).truth() { x } else { y };
+                self.eval(chosen, position, acc)
+            }
+            Expr::Cast(to, x) => cast(*to, self.eval(x, position, acc), self.rounding),
+        }
+    }
+}

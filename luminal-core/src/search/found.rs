@@ -1,0 +1,132 @@
+//! What the search found: its text, and its execution by definition.
+
+use super::cascade::{FoldRun, derive};
+use super::partition::{Fused, When};
+use super::term::{Buffers, Dag, Dense, Evaluator, Id, Precision};
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The chosen program and its kernels.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The chosen variant.
+    pub dag: Dag,
+    /// Its kernels in execution order: those at load first, each after what it reads. Roots that are leaves (an output
+    /// that is an element of an input, a literal or a position) are no kernel's output.
+    pub kernels: Vec<Fused>,
+    /// Seconds of a run, at least.
+    pub bound: f64,
+    /// How the result came about, one sentence each.
+    pub log: Vec<String>,
+}
+
+impl Found {
+    /// Runs the plan kernel by kernel on buffers only, folds in random blocks; adds the buffer of every root.
+    ///
+    /// `buffers` hold inputs, weights and states. This is for tests: it is as slow as the definition.
+    ///
+    /// # Errors
+    /// A kernel computes something that it may not, or reads what nobody stored.
+    pub fn execute(
+        &self,
+        graph: &Graph,
+        mut buffers: Buffers,
+        free: &[usize],
+        precision: Precision,
+    ) -> Result<Buffers> {
+        let mut stored: BTreeMap<Id, Dense> = BTreeMap::new();
+        for root in self.dag.roots.iter().filter(|root| self.dag.node(root.term).is_leaf()) {
+            let shape = graph.sizes(root.node, free);
+            let mut evaluator = Evaluator::new(&self.dag, &buffers, free, precision);
+            let data = evaluator.store(root.term, &root.index, &shape);
+            buffers.insert(root.node, (shape, data));
+        }
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            self.check(number, kernel)?;
+            let mut evaluator = Evaluator::new(&self.dag, &buffers, free, precision);
+            for input in &kernel.inputs {
+                if let Some(value) = stored.get(input) {
+                    evaluator.known.insert(*input, value.clone());
+                }
+            }
+            if let Some(axes) = kernel.fold {
+                let fold = derive(&self.dag, &|id| kernel.set.binary_search(&id).is_ok(), axes)
+                    .map_err(|e| Error::new(format!("kernel {number} is no fold after all: {e}")))?;
+                FoldRun { fold: &fold, evaluator: &mut evaluator, seed: number as u64 }.run();
+            }
+            let mut written = Buffers::new();
+            for output in &kernel.outputs {
+                evaluator.evaluate(*output);
+                stored.insert(*output, evaluator.known[output].clone());
+                for root in self.dag.roots.iter().filter(|root| root.term == *output) {
+                    let shape = graph.sizes(root.node, free);
+                    let data = evaluator.store(root.term, &root.index, &shape);
+                    written.insert(root.node, (shape, data));
+                }
+            }
+            buffers.extend(written);
+        }
+        Ok(buffers)
+    }
+
+    /// Operands of what a kernel computes are computed there, leaves, or inputs.
+    fn check(&self, number: usize, kernel: &Fused) -> Result<()> {
+        let inside = |id: &Id| kernel.set.binary_search(id).is_ok();
+        for id in &kernel.set {
+            for operand in self.dag.node(*id).values() {
+                if !inside(operand) && !self.dag.node(*operand).is_leaf() && !kernel.inputs.contains(operand)
+                {
+                    return Err(Error::new(format!(
+                        "kernel {number} needs v{operand}, which is not an input"
+                    )));
+                }
+            }
+        }
+        match kernel.outputs.iter().find(|id| !inside(id)) {
+            Some(id) => Err(Error::new(format!("kernel {number} stores v{id} without computing it"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn values(ids: &[Id]) -> String {
+    ids.iter().map(|id| format!("v{id}")).collect::<Vec<_>>().join(" ")
+}
+
+impl fmt::Display for Found {
+    /// The terms, then one kernel a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.dag)?;
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            let when = match kernel.when {
+                When::Load => "load",
+                When::Run => "run",
+            };
+            write!(f, "kernel {number} {when}: {}", kernel.form.name())?;
+            if let Some(axes) = kernel.fold {
+                let axes: Vec<String> = axes.iter().map(|axis| format!("a{axis}")).collect();
+                write!(f, " streaming {}", axes.join(" "))?;
+            }
+            let reads: Vec<String> = kernel.reads.iter().map(|node| format!("n{node}")).collect();
+            let direct: Vec<Id> =
+                kernel.inputs.iter().copied().filter(|id| self.is_operand(kernel, *id)).collect();
+            writeln!(
+                f,
+                " stores {}, computes {}, reads {}",
+                values(&kernel.outputs),
+                values(&kernel.set),
+                [reads.join(" "), values(&direct)].join(" ").trim()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// True if a kernel reads an input as an operand, not only through the buffer of a graph node.
+    fn is_operand(&self, kernel: &Fused, input: Id) -> bool {
+        kernel.set.iter().any(|id| self.dag.node(*id).values().contains(&input))
+    }
+}

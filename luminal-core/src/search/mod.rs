@@ -1,0 +1,85 @@
+//! The search: from a graph of primitives to a set of fused kernels.
+//!
+//! [`import`] turns the graph into terms in index notation, [`algebra`] finds equal programs, [`partition`] cuts each
+//! into kernels with the help of [`cascade`], and the cheapest by bound is the result.
+
+pub mod algebra;
+pub mod cascade;
+mod found;
+pub mod import;
+pub mod lower;
+pub mod partition;
+pub mod term;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use crate::error::Error;
+pub use found::Found;
+
+use crate::error::Result;
+use crate::graph::Graph;
+use partition::{Machine, Partition};
+
+/// What the search may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// False: one kernel for each operation of the graph, no algebra.
+    pub fuse: bool,
+    /// Programs of equal meaning that are cut into kernels.
+    pub variants: usize,
+    /// Limits of the e-graph.
+    pub algebra: algebra::Limits,
+    /// Limits of the partition.
+    pub partition: partition::Limits,
+    /// The machine that bounds are for.
+    pub machine: Machine,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            fuse: true,
+            variants: 4,
+            algebra: algebra::Limits::default(),
+            partition: partition::Limits::default(),
+            machine: Machine::CPU,
+        }
+    }
+}
+
+/// Cuts a verified graph into kernels. The result depends on the graph and the options alone, never on time.
+///
+/// # Errors
+/// What index expressions cannot say (reshapes of free dimensions, too many axes); the message says where.
+pub fn search(graph: &Graph, options: &Options) -> Result<Found> {
+    let imported = import::import(graph)?;
+    let mut log = imported.log;
+    if !options.fuse {
+        let Partition { kernels, bound, .. } = partition::separate(graph, &imported.dag, options.machine)?;
+        return Ok(Found { dag: imported.dag, kernels, bound, log });
+    }
+    let saturated = algebra::saturate(&imported.dag, options.algebra);
+    let variants = algebra::variants(&saturated, &imported.dag, options.variants);
+    let count = variants.len();
+    let mut best: Option<Found> = None;
+    for (number, dag) in variants.into_iter().enumerate() {
+        let Partition { kernels, bound, explored } =
+            partition::partition(graph, &dag, options.machine, options.partition)?;
+        log.push(format!(
+            "variant {} of {count}: {} kernels, at least {:.3} us ({} states, {} candidate kernels)",
+            number + 1,
+            kernels.len(),
+            bound * 1e6,
+            explored.0,
+            explored.1
+        ));
+        // A tie goes to the earlier, which has less arithmetic.
+        if best.as_ref().is_none_or(|best| bound < best.bound * (1.0 - 1e-9)) {
+            best = Some(Found { dag, kernels, bound, log: Vec::new() });
+        }
+    }
+    let best = best.ok_or_else(|| Error::new("the search found no program; please report this model"))?;
+    Ok(Found { log, ..best })
+}

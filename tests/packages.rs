@@ -1,0 +1,212 @@
+//! Packages of users, outside the workspace: they build, run, are rebuilt when they should be and only then, survive an
+//! interrupted build, and their programs need nothing of the build afterwards.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const MODEL: &str = r#"
+use luminal::{D, Linear, Module, Tensor, model};
+
+#[derive(Module)]
+pub struct Net {
+    layer: Linear<4, 3>,
+}
+
+#[model]
+pub fn scores(x: Tensor<(D<2>, D<4>)>, net: &Net) -> Tensor<(D<2>, D<3>)> {
+    net.layer.forward(x).relu() * 2.0
+}
+"#;
+
+const MAIN: &str = r#"
+#![forbid(unsafe_code)]
+#![deny(warnings)]
+mod model;
+
+fn main() -> luminal::Result<()> {
+    let number = |i: usize| (i as f32 - 5.0) * 0.25;
+    let bytes = |n: usize| (0..n).flat_map(|i| number(i).to_ne_bytes()).collect::<Vec<u8>>();
+    let weights = luminal::Weights::from_tensors([
+        ("layer.weight", luminal::Dtype::F32, vec![3, 4], bytes(12)),
+        ("layer.bias", luminal::Dtype::F32, vec![3], bytes(3)),
+    ])?;
+    let mut scores = model::scores::load(luminal::Device::best()?, &weights)?;
+    let x = [[1.0, 2.0, 3.0, 4.0], [-1.0, 0.5, 0.0, 2.0]];
+    println!("{:?}", scores.run(&x)?.rows());
+    Ok(())
+}
+"#;
+
+/// `relu(x W^T + b) * factor` of the program above, worked out here.
+fn expected(factor: f32) -> String {
+    let number = |i: usize| (i as f32 - 5.0) * 0.25;
+    let x = [[1.0, 2.0, 3.0, 4.0f32], [-1.0, 0.5, 0.0, 2.0]];
+    let row = |x: &[f32; 4]| -> [f32; 3] {
+        std::array::from_fn(|o| {
+            let sum: f32 = (0..4).map(|i| x[i] * number(o * 4 + i)).sum();
+            (sum + number(o)).max(0.0) * factor
+        })
+    };
+    format!("{:?}\n", [row(&x[0]), row(&x[1])])
+}
+
+struct Package {
+    folder: PathBuf,
+    target: PathBuf,
+}
+
+impl Package {
+    /// A package as a user writes it, in a folder of its own.
+    fn new(name: &str) -> Package {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let all = root.join("target/packages");
+        let package = Package { folder: all.join(name), target: all.join("target") };
+        let dependency = format!("luminal = {{ path = {:?}", root.display().to_string());
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependency} }}\n\n\
+             [build-dependencies]\n{dependency}, features = [\"build\"] }}\n\n[workspace]\n"
+        );
+        package.write("Cargo.toml", &manifest);
+        package.write("build.rs", "luminal::models!(\"src/model.rs\": scores);\n");
+        package.write("src/main.rs", MAIN);
+        package.write("src/model.rs", MODEL);
+        // The versions that the workspace is tested with; without network, cargo cannot ask for others.
+        fs::copy(root.join("Cargo.lock"), package.folder.join("Cargo.lock")).unwrap();
+        package
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.folder.join(file);
+        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            return;
+        }
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(&self.folder).args(arguments).arg("--offline");
+        command.env("CARGO_TARGET_DIR", &self.target).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+        command
+    }
+
+    fn run(&self) -> String {
+        text(self.cargo(&["run", "--quiet"]).output().unwrap())
+    }
+
+    /// The names of what a build compiles or runs anew.
+    fn rebuilt(&self) -> Vec<String> {
+        let output = self.cargo(&["build", "--message-format=json"]).output().unwrap();
+        let mut names = vec![];
+        for line in text(output).lines() {
+            let message: serde_json::Value = serde_json::from_str(line).unwrap();
+            if message["reason"] == "compiler-artifact" && message["fresh"] == false {
+                names.push(message["target"]["name"].as_str().unwrap().to_string());
+            }
+        }
+        names
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.target.join("debug").join(name)
+    }
+
+    /// The files that build scripts of this package left.
+    fn generated(&self, name: &str) -> Vec<PathBuf> {
+        let folders = fs::read_dir(self.target.join("debug/build")).into_iter().flatten();
+        let mine = folders.map(|f| f.unwrap().path()).filter(|f| {
+            f.file_name().unwrap().to_str().unwrap().rsplit_once('-').is_some_and(|(package, _)| package == name)
+        });
+        mine.flat_map(|folder| fs::read_dir(folder.join("out")).into_iter().flatten())
+            .map(|file| file.unwrap().path())
+            .collect()
+    }
+}
+
+fn text(output: Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    out.into_owned()
+}
+
+#[test]
+fn builds_runs_and_is_rebuilt_only_for_a_reason() {
+    let package = Package::new("outside");
+    assert_eq!(package.run(), expected(2.0));
+    assert_eq!(package.rebuilt(), Vec::<String>::new(), "nothing was touched");
+
+    package.write("README.md", "not a source of the model\n");
+    assert_eq!(package.rebuilt(), Vec::<String>::new(), "a file that no code depends on");
+
+    package.write("src/model.rs", &MODEL.replace("* 2.0", "* 3.0"));
+    assert_eq!(package.run(), expected(3.0), "the model was edited");
+    package.write("src/model.rs", MODEL);
+    assert_eq!(package.run(), expected(2.0), "and edited back");
+}
+
+#[test]
+fn the_program_needs_nothing_of_the_build() {
+    let package = Package::new("moved");
+    assert_eq!(package.run(), expected(2.0));
+    let elsewhere = package.folder.join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::copy(package.program("moved"), elsewhere.join("program")).unwrap();
+    let files = package.generated("moved");
+    assert!(!files.is_empty(), "the build script left its files somewhere else");
+    let hidden: Vec<(PathBuf, PathBuf)> =
+        files.into_iter().map(|file| (file.clone(), file.with_extension("hidden"))).collect();
+    for (file, hidden) in &hidden {
+        fs::rename(file, hidden).unwrap();
+    }
+    let output = Command::new(elsewhere.join("program")).current_dir(&elsewhere).env_clear().output().unwrap();
+    for (file, hidden) in &hidden {
+        fs::rename(hidden, file).unwrap();
+    }
+    assert_eq!(text(output), expected(2.0));
+}
+
+/// Kills the build when a file of the build script appears, for several files: the next build repairs it.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_build_is_repaired_by_the_next() {
+    use std::os::unix::process::CommandExt;
+    let package = Package::new("interrupted");
+    for (number, last) in ["graph", "c", "o", "so", "a", "rs"].into_iter().enumerate() {
+        let factor = number as f32 + 4.0;
+        package.write("src/model.rs", &MODEL.replace("* 2.0", &format!("* {factor:.1}")));
+        for file in package.generated("interrupted") {
+            fs::remove_file(file).unwrap();
+        }
+        let mut command = package.cargo(&["build", "--quiet"]);
+        let mut build = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let is_last = |file: &PathBuf| file.extension().is_some_and(|e| e == last);
+        while !package.generated("interrupted").iter().any(is_last) {
+            if build.try_wait().unwrap().is_some() {
+                break; // too fast to be interrupted here: the next build must still be right
+            }
+            std::thread::yield_now();
+        }
+        let group = format!("-{}", build.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _ = build.wait();
+        assert_eq!(package.run(), expected(factor), "interrupted when a .{last} file appeared");
+    }
+}
+
+#[test]
+fn checking_needs_no_c_compiler() {
+    let package = Package::new("uncompiled");
+    let without = |command: &str| package.cargo(&[command]).env("CC", "no-such-compiler").output().unwrap();
+    let check = without("check");
+    let message = String::from_utf8_lossy(&check.stderr).into_owned();
+    assert!(check.status.success(), "{message}");
+    assert!(message.contains("there is no C compiler for"), "{message}");
+    let build = without("build");
+    let message = String::from_utf8_lossy(&build.stderr).into_owned();
+    assert!(!build.status.success(), "a program without kernels was linked");
+    assert!(message.contains("luminal_needs_a_C_compiler"), "{message}");
+    // With a compiler all is well again.
+    assert_eq!(package.run(), expected(2.0));
+}
