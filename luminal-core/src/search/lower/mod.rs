@@ -5,6 +5,9 @@ mod expr;
 mod fold;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 pub use values::{Source, Value, ValueId, Values};
 
 use super::partition::{Form, Fused, When};
