@@ -173,7 +173,7 @@ INLINE vf vf_log2(vf x) {
   vi e = above >> 23;
   vf m = (vf)((above & VI(0x007fffff)) + VI(0x3f3504f3));
   vf s = (m - VF(1.0f)) / (m + VF(1.0f)), t = s * s;
-  vf r = vf_from_vi(e - (small & VI(23))) + s * LOG2_POLYNOMIAL(t);
+  vf r = vf_from_vi(e - (small & VI(23))) + (s * VF(LOG2_FIRST) + s * t * LOG2_REST_POLYNOMIAL(t));
   r = vf_select(x == VF(0.0f), VF(-__builtin_inff()), r);
   r = vf_select(x == VF(__builtin_inff()), x, r);
   return vf_select((x < VF(0.0f)) | (x != x), VF(__builtin_nanf("")), r);
@@ -191,7 +191,7 @@ INLINE vf vf_sin(vf x) {
   r = r - n * VF(PI_PART_3);
   vf t = r * r;
   vi sign = vi_from_rounded(n) << 31;
-  vf s = (vf)((vi)(r * SIN_POLYNOMIAL(t)) ^ sign);
+  vf s = (vf)((vi)(r + r * t * SIN_REST_POLYNOMIAL(t)) ^ sign);
   if (vi_any(far)) EACH_LANE if (far[lane]) s[lane] = __builtin_sinf(x[lane]);
   return s;
 }

@@ -7,6 +7,9 @@ use crate::kernel::lower::may_block;
 /// Sizes of blocks along an axis that takes registers or lanes.
 const SIZES: [usize; 5] = [1, 6, 16, 48, 64];
 
+/// Folds over axes longer than this always run in blocks.
+const WHOLE_FOLD: usize = 1024;
+
 /// Operations that a block should have at least, so that finding it costs little.
 const LEAST_WORK: usize = 1 << 13;
 
@@ -137,9 +140,10 @@ pub(super) fn folds(kernel: &Kernel) -> Vec<Vec<usize>> {
         .filter_map(|item| if let Item::Fold { axis, .. } = item { Some(*axis) } else { None })
         .collect();
     let mut found: Vec<Vec<usize>> = vec![];
-    for size in [96, 32, 256, usize::MAX] {
+    for size in [96, 256, usize::MAX] {
         let sizes = axes.iter().map(|axis| size.min(kernel.axes[*axis].max.max(1))).collect();
-        if !found.contains(&sizes) {
+        let whole = size == usize::MAX && axes.iter().any(|axis| kernel.axes[*axis].max > WHOLE_FOLD);
+        if !whole && !found.contains(&sizes) {
             found.push(sizes);
         }
     }
