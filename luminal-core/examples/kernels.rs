@@ -9,6 +9,7 @@ use luminal_core::codegen::c::render_module;
 use luminal_core::kernel::cost;
 use luminal_core::kernel::ir::Kernel;
 use luminal_core::kernel::lower::lower;
+use luminal_core::kernel::meaning::Values;
 use luminal_core::kernel::schedule::{Machine, Schedule, candidates};
 use luminal_core::kernel::testing::{self, Fill};
 use luminal_core::kernel::tile::Program;
@@ -63,7 +64,17 @@ fn main() {
         let started = Instant::now();
         let module = common::compile(name, &render_module(&programs.iter().collect::<Vec<_>>(), ""), flags);
         let compiled = started.elapsed().as_secs_f64();
-        let times: Vec<f64> = programs.iter().map(|program| time(&kernel, program, &module)).collect();
+        let args = testing::inputs(&kernel, Fill::Mixed, 1);
+        let mut results: Vec<Vec<Values>> = vec![];
+        let mut times = vec![];
+        for program in &programs {
+            let mut memory = common::Memory::new(program, &args);
+            times.push(time(program, &mut memory, &module));
+            results.push(memory.values(program));
+        }
+        for (i, result) in results.iter().enumerate() {
+            assert!(agree(result, &results[0]), "{name}: candidates 0 and {i} give different results");
+        }
         let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
         println!(
             "{name}: {} candidates in {:.0} ms, compiled in {compiled:.1} s",
@@ -102,9 +113,7 @@ fn describe(kernel: &Kernel, schedule: &Schedule) -> String {
 }
 
 /// The shortest of several runs on one thread.
-fn time(kernel: &Kernel, program: &Program, module: &common::Module) -> f64 {
-    let args = testing::inputs(kernel, Fill::Mixed, 1);
-    let mut memory = common::Memory::new(program, &args);
+fn time(program: &Program, memory: &mut common::Memory, module: &common::Module) -> f64 {
     let blocks = program.blocks(&[]);
     let mut best = f64::INFINITY;
     let started = Instant::now();
@@ -116,4 +125,13 @@ fn time(kernel: &Kernel, program: &Program, module: &common::Module) -> f64 {
         runs += 1;
     }
     best
+}
+
+/// Equal but for rounding in another order.
+fn agree(got: &[Values], want: &[Values]) -> bool {
+    let close = |x: &f64, y: &f64| (x - y).abs() <= 1e-3 * (1.0 + y.abs());
+    got.iter().zip(want).all(|pair| match pair {
+        (Values::Float(x), Values::Float(y)) => x.iter().zip(y).all(|(x, y)| close(x, y)),
+        (x, y) => x == y,
+    })
 }

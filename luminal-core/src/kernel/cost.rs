@@ -10,13 +10,16 @@
 //! The numbers are estimates for ranking. The best of eight by this model is usually within a few percent of the best.
 
 use super::expr;
-use super::ir::{AxisId, Binary, Buffer, E, Expr, Index, Space};
+use super::ir::{AxisId, Binary, Buffer, BufferId, Def, Digit, E, Expr, Index, Kernel, Space};
 use super::schedule::Machine;
 use super::tile::{Accumulator, For, Program, Stmt, Tile, Var};
 use crate::dtype::Dtype;
 use crate::graph::{Reduce, Unary};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
+
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
 
 /// Cycles of a block's own loop and of finding its place in the grid.
 const BLOCK_CYCLES: f64 = 20.0;
@@ -28,7 +31,7 @@ pub fn predict(program: &Program, machine: &Machine) -> f64 {
         .iter()
         .map(|b| (program.kernel.axes[b.axis].max as f64 / b.size as f64).ceil())
         .product();
-    let walk = Walk { program, machine };
+    let walk = Walk { program, machine, readers: readers(program) };
     let cycles = walk.statements(&program.body, &[]);
     let compute = blocks * (cycles + BLOCK_CYCLES);
     let memory = memory_cycles(program, machine);
@@ -45,11 +48,55 @@ pub fn imbalance(program: &Program, machine: &Machine) -> f64 {
 
 fn memory_cycles(program: &Program, machine: &Machine) -> f64 {
     let mut cycles = 0.0;
-    for buffer in &program.kernel.buffers[..program.kernel.args] {
-        let bytes = (buffer.len() * buffer.dtype.bytes()) as f64;
+    for (buffer, touched) in program.kernel.buffers[..program.kernel.args].iter().zip(touched(program)) {
+        // A gather reads some rows of its table.
+        let bytes = (buffer.len().min(touched) * buffer.dtype.bytes()) as f64;
         cycles += bytes / level_bandwidth(machine, bytes);
     }
     cycles
+}
+
+/// All definitions, and each of their values.
+fn values(kernel: &Kernel) -> impl Iterator<Item = (&Def, &E)> {
+    let defs = kernel.defs().flat_map(|def| def.pre.iter().map(move |pre| (pre, def)).chain([(def, def)]));
+    defs.flat_map(|(def, around)| {
+        [Some(&def.expr), def.init.as_ref(), def.epilogue.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(move |e| (around, e))
+    })
+}
+
+/// For each buffer how many of its elements definitions can reach at most.
+fn touched(program: &Program) -> Vec<usize> {
+    let kernel = &program.kernel;
+    let mut touched = vec![0usize; kernel.buffers.len()];
+    let points = |axes: &mut dyn Iterator<Item = AxisId>| {
+        axes.map(|axis| kernel.axes[axis].max).fold(1, usize::saturating_mul)
+    };
+    for (_, value) in values(kernel) {
+        expr::for_each_load(value, &mut |buffer, index, _| {
+            let count = points(&mut index_axes(index).into_iter());
+            touched[buffer] = touched[buffer].saturating_add(count);
+        });
+    }
+    for def in kernel.defs().flat_map(|def| def.pre.iter().chain([def])) {
+        let count = points(&mut def.axes.iter().copied());
+        touched[def.dst] = touched[def.dst].saturating_add(count);
+    }
+    touched
+}
+
+/// For each buffer how many definitions read it.
+fn readers(program: &Program) -> Vec<usize> {
+    let mut found: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); program.kernel.buffers.len()];
+    for (def, value) in values(&program.kernel) {
+        let place = std::ptr::from_ref(def) as usize;
+        expr::for_each_load(value, &mut |buffer, _, _| {
+            found[buffer].insert(place);
+        });
+    }
+    found.into_iter().map(|defs| defs.len()).collect()
 }
 
 /// Bytes in a cycle from where so many bytes fit.
@@ -76,6 +123,8 @@ struct Work {
 struct Walk<'a> {
     program: &'a Program,
     machine: &'a Machine,
+    /// For each buffer how many definitions read it.
+    readers: Vec<usize>,
 }
 
 impl Walk<'_> {
@@ -98,9 +147,15 @@ impl Walk<'_> {
             }
             Stmt::Store { tile, buffer, axes, at, value, acc } => {
                 let work = self.work(tile, value, acc.as_ref().map_or(&[], |a| &a.axes));
+                let mut streamed = 0.0;
+                let mut far = 0.0;
+                expr::for_each_load(value, &mut |buffer, index, _| {
+                    streamed += self.streamed(tile, buffer, index, trips);
+                    far += self.far(tile, &self.program.kernel.buffers[buffer], index, trips);
+                });
                 let target = &self.program.kernel.buffers[*buffer];
                 if target.space == Space::Register {
-                    return self.throughput(work);
+                    return self.throughput(work).max(streamed) + far;
                 }
                 let count = registers(tile, axes);
                 let index: Vec<Index> = at.iter().cloned().map(Index::Affine).collect();
@@ -109,9 +164,9 @@ impl Walk<'_> {
                     _ => count,
                 };
                 let masked = tile.masks.iter().any(|m| axes.contains(&m.axis));
-                let far = self.far(tile, target, &index, trips);
+                let far = far + self.far(tile, target, &index, trips);
                 let mask = if masked { count * 4.0 } else { 0.0 };
-                self.throughput(work).max(stores / self.machine.stores) + mask + far
+                self.throughput(work).max(stores / self.machine.stores).max(streamed) + mask + far
             }
             Stmt::Barrier => 0.0,
         }
@@ -175,20 +230,24 @@ impl Walk<'_> {
             .map(|a| tile.layout.registers(*a) as f64)
             .product();
         // The smaller operand stays, the other one comes register by register.
-        let held = accumulators + lanes.min(accumulators / lanes) + 1.0;
+        let held = accumulators + lanes.min(accumulators / lanes) + 1.0 + constants(value);
         let spills = (held - machine.registers as f64).max(0.0) * 4.0;
         let mut streamed = 0.0;
         let mut far = 0.0;
         expr::for_each_load(value, &mut |buffer, index, _| {
-            let buffer = &self.program.kernel.buffers[buffer];
             streamed += self.streamed(tile, buffer, index, trips);
-            far += self.far(tile, buffer, index, trips);
+            far += self.far(tile, &self.program.kernel.buffers[buffer], index, trips);
         });
-        self.throughput(work).max(latency).max(streamed) + far + spills
+        let cycles = self.throughput(work).max(latency).max(streamed) + far + spills;
+        // Compilers seldom manage to use the last register without a spill.
+        if held == machine.registers as f64 { cycles * 1.05 } else { cycles }
     }
 
     /// Cycles for what comes from the second cache or beyond, again and again.
-    fn streamed(&self, tile: &Tile, buffer: &Buffer, index: &[Index], trips: &[Trip]) -> f64 {
+    fn streamed(&self, tile: &Tile, buffer: BufferId, index: &[Index], trips: &[Trip]) -> f64 {
+        // A value that another definition of the block reads or wrote comes from where a block's part of it fits.
+        let shared = self.readers[buffer] > 1 || buffer >= self.program.kernel.args;
+        let buffer = &self.program.kernel.buffers[buffer];
         if buffer.space == Space::Register {
             return 0.0;
         }
@@ -208,7 +267,7 @@ impl Walk<'_> {
             }
         }
         footprint = footprint.min((buffer.len() * buffer.dtype.bytes()) as f64);
-        if again && footprint > self.machine.caches[0] * 0.9 {
+        if (again || shared) && footprint > self.machine.caches[0] * 0.9 {
             bytes / level_bandwidth(self.machine, footprint)
         } else {
             0.0
@@ -217,29 +276,46 @@ impl Walk<'_> {
 
     /// Cycles for lines of which one pass uses a small part before it leaves them.
     fn far(&self, tile: &Tile, buffer: &Buffer, index: &[Index], trips: &[Trip]) -> f64 {
-        let (Some(trip), Space::Global | Space::Scratch) = (trips.last(), buffer.space) else { return 0.0 };
-        if buffer.len() * buffer.dtype.bytes() < self.machine.caches[0] as usize {
-            return 0.0;
-        }
-        let stride: i64 = index
-            .iter()
-            .zip(&buffer.storage)
-            .map(|(index, digits)| match index {
-                Index::Affine(at) => {
-                    let c = at.terms.iter().find(|t| t.0 == trip.var.axis).map_or(0, |t| t.1);
-                    c * digits[0].stride as i64
-                }
-                Index::Value(_) => 0,
-            })
-            .sum();
-        let distance = stride.unsigned_abs() as usize * trip.step * buffer.dtype.bytes();
-        if distance < 512 {
+        let bytes = (buffer.len() * buffer.dtype.bytes()) as f64;
+        if buffer.space == Space::Register || bytes <= self.machine.caches[0] {
             return 0.0;
         }
         let axes = index_axes(index);
-        let lanes = if tile.layout.any_lanes(&axes) { self.program.lanes as f64 } else { 1.0 };
-        // A line of 64 bytes for what may be 4 of them.
-        (registers(tile, &axes) * lanes * 4.0 / 64.0 * 3.0).max(1.0)
+        let near = |axis: AxisId| (stride(buffer, index, axis) * buffer.dtype.bytes()) < LINE;
+        let lanes = axes.iter().filter(|axis| tile.layout.has_lanes(**axis)).collect::<Vec<_>>();
+        // Neighbours in lanes or in registers use whole lines.
+        let side_by_side: usize =
+            axes.iter().filter(|axis| near(**axis)).map(|axis| tile.layout.size(*axis)).product();
+        let elements =
+            registers(tile, &axes) * if lanes.is_empty() { 1.0 } else { self.program.lanes as f64 };
+        let lines = elements / (side_by_side.min(LINE / buffer.dtype.bytes()) as f64);
+        // Lines are used again once a loop moves along them; until then, the loops inside fetch others.
+        let mut kept = lines;
+        let mut used_again = side_by_side * buffer.dtype.bytes() >= LINE;
+        for trip in trips.iter().rev().filter(|trip| axes.contains(&trip.var.axis)) {
+            if near(trip.var.axis) && trip.count > 1.0 {
+                used_again = true;
+                break;
+            }
+            kept *= trip.count;
+        }
+        let moved = trips.last().map_or(0, |trip| stride(buffer, index, trip.var.axis) * trip.step);
+        let adjacent = moved * buffer.dtype.bytes() < 8 * LINE;
+        if used_again
+            && (adjacent || side_by_side * buffer.dtype.bytes() >= LINE)
+            && lanes.iter().all(|a| near(**a))
+        {
+            return 0.0;
+        }
+        // Lines at a long distance share the sets of a cache: an eighth of it counts.
+        let kept = kept * LINE as f64 * 8.0;
+        let each = match self.machine.caches.iter().position(|size| kept <= *size) {
+            Some(0) => 0.0,
+            Some(1) => 2.0,
+            _ if used_again => 6.0,
+            _ => 12.0,
+        };
+        lines * each
     }
 
     /// Instructions for a value: each node once for each register along its own axes.
@@ -320,6 +396,28 @@ fn expr_axes(node: &E, acc: &[AxisId], known: &HashMap<*const Expr, BTreeSet<Axi
     own
 }
 
+/// Distance in elements of neighbours along an axis; computed indices do not count.
+fn stride(buffer: &Buffer, index: &[Index], axis: AxisId) -> usize {
+    let of = |(index, digits): (&Index, &Vec<Digit>)| match index {
+        Index::Affine(at) => {
+            at.terms.iter().find(|t| t.0 == axis).map_or(0, |t| t.1 * digits[0].stride as i64)
+        }
+        Index::Value(_) => 0,
+    };
+    index.iter().zip(&buffer.storage).map(of).sum::<i64>().unsigned_abs() as usize
+}
+
+/// Registers that the constants of functions fill.
+fn constants(value: &E) -> f64 {
+    let mut most: f64 = 0.0;
+    expr::for_each(value, &mut |node| {
+        if let Expr::Unary(Unary::Exp2 | Unary::Log2 | Unary::Sin, _) = &**node {
+            most = 8.0;
+        }
+    });
+    most
+}
+
 fn index_axes(index: &[Index]) -> Vec<AxisId> {
     let mut axes: Vec<AxisId> = index
         .iter()
@@ -366,12 +464,11 @@ fn access(tile: &Tile, buffer: &Buffer, index: &[Index], lanes: usize) -> Access
     for (index, digits) in index.iter().zip(&buffer.storage) {
         match index {
             Index::Affine(at) => {
-                for (axis, c) in at.terms.iter().filter(|t| tile.layout.has_lanes(t.0)) {
+                for (_, c) in at.terms.iter().filter(|t| tile.layout.has_lanes(t.0)) {
                     any = true;
                     // Lanes stay inside the lowest digit of a packed dimension if that is wide enough.
                     let fits = digits[0].size >= lanes || digits.len() == 1;
                     stride += if fits { c * digits[0].stride as i64 } else { 2 };
-                    let _ = axis;
                 }
             }
             Index::Value(e) => {

@@ -36,7 +36,11 @@ pub fn render_module(programs: &[&Program], suffix: &str) -> String {
 /// The tables of [`math`] as macros.
 fn constants() -> String {
     let mut text = String::new();
-    for (name, table) in [("EXP2", &math::EXP2[..]), ("LOG2", &math::LOG2), ("SIN", &math::SIN)] {
+    // The first term of a series that vanishes at 0 is added last, so that it alone decides the rounding.
+    let [log2_rest @ .., log2_first] = &math::LOG2;
+    let [sin_rest @ .., _] = &math::SIN;
+    let tables = [("EXP2", &math::EXP2[..]), ("LOG2_REST", log2_rest), ("SIN_REST", sin_rest)];
+    for (name, table) in tables {
         let horner = table[1..]
             .iter()
             .fold(format!("VF({:?}f)", table[0]), |sum, c| format!("({sum} * (x) + VF({c:?}f))"));
@@ -45,6 +49,7 @@ fn constants() -> String {
     for (i, part) in math::PI_PARTS.iter().enumerate() {
         let _ = writeln!(text, "#define PI_PART_{i} {part:?}f");
     }
+    let _ = writeln!(text, "#define LOG2_FIRST {log2_first:?}f");
     let _ = writeln!(text, "#define SIN_LIMIT {:?}f", math::SIN_LIMIT);
     text
 }

@@ -30,6 +30,7 @@ typedef long long v2_longs __attribute__((vector_size(16)));
 typedef long long long_memory __attribute__((aligned(1), may_alias));
 // The second operand is returned if one is NaN: a NaN in `y` stays by that, one in `x` by the selection.
 INLINE vf vf_max(vf x, vf y) { return vf_select(x != x, x, __builtin_ia32_maxps256(x, y)); }
+INLINE vf vf_clamp(vf low, vf high, vf x) { return __builtin_ia32_minps256(high, __builtin_ia32_maxps256(low, x)); }
 INLINE vf vf_round(vf x) { return __builtin_ia32_roundps256(x, 8); }
 INLINE vf vf_sqrt(vf x) { return __builtin_ia32_sqrtps256(x); }
 INLINE vi vi_from_rounded(vf x) { return __builtin_ia32_cvtps2dq256(x); }
@@ -42,6 +43,7 @@ INLINE vi vi_load_bool(const uint8_t *p) {
 }
 #else
 INLINE vf vf_max(vf x, vf y) { return vf_select((x > y) | (x != x), x, y); }
+INLINE vf vf_clamp(vf low, vf high, vf x) { return vf_select(x < low, low, vf_select(x > high, high, x)); }
 // Adding 3 * 2^22 leaves no bits behind the point. Only for |x| < 2^22.
 INLINE vf vf_round(vf x) { return (x + VF(12582912.0f)) - VF(12582912.0f); }
 INLINE vf vf_sqrt(vf x) {
@@ -154,7 +156,7 @@ INLINE int32_t vi_any(vi x) { return (x[0] | x[1] | x[2] | x[3] | x[4] | x[5] | 
 // 2^x: round, polynomial, exponent by integer addition. Below -126 the result is 0; NaN stays.
 INLINE vf vf_exp2(vf x) {
   vi low = x < VF(-126.0f);
-  x = vf_select(x < VF(-126.0f), VF(-126.0f), vf_select(x > VF(128.0f), VF(128.0f), x));
+  x = vf_clamp(VF(-126.0f), VF(128.0f), x);
   vf n = vf_round(x), r = x - n;
   vf p = EXP2_POLYNOMIAL(r);
   vi e = vi_from_rounded(n);
@@ -171,7 +173,7 @@ INLINE vf vf_log2(vf x) {
   vi e = above >> 23;
   vf m = (vf)((above & VI(0x007fffff)) + VI(0x3f3504f3));
   vf s = (m - VF(1.0f)) / (m + VF(1.0f)), t = s * s;
-  vf r = vf_from_vi(e - (small & VI(23))) + s * LOG2_POLYNOMIAL(t);
+  vf r = vf_from_vi(e - (small & VI(23))) + (s * VF(LOG2_FIRST) + s * t * LOG2_REST_POLYNOMIAL(t));
   r = vf_select(x == VF(0.0f), VF(-__builtin_inff()), r);
   r = vf_select(x == VF(__builtin_inff()), x, r);
   return vf_select((x < VF(0.0f)) | (x != x), VF(__builtin_nanf("")), r);
@@ -189,7 +191,7 @@ INLINE vf vf_sin(vf x) {
   r = r - n * VF(PI_PART_3);
   vf t = r * r;
   vi sign = vi_from_rounded(n) << 31;
-  vf s = (vf)((vi)(r * SIN_POLYNOMIAL(t)) ^ sign);
+  vf s = (vf)((vi)(r + r * t * SIN_REST_POLYNOMIAL(t)) ^ sign);
   if (vi_any(far)) EACH_LANE if (far[lane]) s[lane] = __builtin_sinf(x[lane]);
   return s;
 }

@@ -7,7 +7,6 @@
 use crate::error::{Error, Result};
 use crate::kernel::expr::for_each_load;
 use crate::kernel::ir::{Affine, AxisId, BufferId, Def, Index, Item, Kernel};
-use crate::kernel::schedule::Schedule;
 use std::collections::BTreeMap;
 
 /// One access to a buffer that the kernel writes.
@@ -111,13 +110,13 @@ pub fn may_block(kernel: &Kernel, axis: AxisId) -> bool {
 }
 
 /// An error names the axis and the buffer where blocks depend on each other.
-pub(super) fn check(kernel: &Kernel, schedule: &Schedule) -> Result<()> {
-    for (i, (axis, _)) in schedule.grid.iter().enumerate() {
-        if schedule.grid[..i].iter().any(|b| b.0 == *axis) {
+pub fn check(kernel: &Kernel, grid: &[(AxisId, usize)], folds: &[usize]) -> Result<()> {
+    for (i, (axis, _)) in grid.iter().enumerate() {
+        if grid[..i].iter().any(|b| b.0 == *axis) {
             return Err(Error::new(format!("axis `{}` is twice in the grid", kernel.axes[*axis].name)));
         }
     }
-    check_blocks(&Blocks::new(kernel, &schedule.grid, &schedule.folds))
+    check_blocks(&Blocks::new(kernel, grid, folds))
 }
 
 fn check_blocks(blocks: &Blocks<'_>) -> Result<()> {
@@ -181,24 +180,21 @@ fn check_access(blocks: &Blocks<'_>, access: &Access<'_>, all: &[Access<'_>]) ->
     Ok(())
 }
 
-/// Sizes of a buffer that is private to a block: what the stores of one block span.
-pub fn local_sizes(
-    kernel: &Kernel,
-    grid: &[(AxisId, usize)],
-    folds: &[usize],
-    buffer: BufferId,
-) -> Vec<usize> {
+/// Sizes of each buffer that is private to a block, from the first one that is no argument on: what the stores of one
+/// block span.
+pub fn local_sizes(kernel: &Kernel, grid: &[(AxisId, usize)], folds: &[usize]) -> Vec<Vec<usize>> {
     let blocks = Blocks::new(kernel, grid, folds);
-    let mut sizes = vec![0; kernel.buffers[buffer].dims.len()];
-    for access in accesses(kernel).iter().filter(|a| a.buffer == buffer && a.store) {
-        for (size, at) in sizes.iter_mut().zip(&access.at) {
+    let mut sizes: Vec<Vec<usize>> =
+        kernel.buffers[kernel.args..].iter().map(|b| vec![0; b.dims.len()]).collect();
+    for access in accesses(kernel).iter().filter(|a| a.buffer >= kernel.args && a.store) {
+        for (size, at) in sizes[access.buffer - kernel.args].iter_mut().zip(&access.at) {
             let high = blocks.range(at.expect("stores have affine indices"), access.fold).1;
             *size = (*size).max((high + 1).max(0) as usize);
         }
     }
     // A dimension without elements keeps none.
-    for (size, whole) in sizes.iter_mut().zip(&kernel.buffers[buffer].dims) {
-        *size = (*size).min(*whole);
+    for (sizes, buffer) in sizes.iter_mut().zip(&kernel.buffers[kernel.args..]) {
+        sizes.iter_mut().zip(&buffer.dims).for_each(|(size, whole)| *size = (*size).min(*whole));
     }
     sizes
 }

@@ -4,7 +4,7 @@
 mod blocks;
 mod nest;
 
-pub use blocks::{local_sizes, may_block};
+pub use blocks::{check as check_blocks, local_sizes, may_block};
 pub use nest::{combine, identity};
 
 use super::expr;
@@ -17,18 +17,19 @@ use std::collections::HashMap;
 
 /// The tile program of a kernel under a schedule. An error says why the schedule does not fit the kernel.
 pub fn lower(name: &str, kernel: &Kernel, schedule: &Schedule) -> Result<Program> {
+    check_form(kernel, schedule)?;
+    blocks::check(kernel, &schedule.grid, &schedule.folds)?;
     lower_where(name, kernel, schedule, &|_| true)
 }
 
-/// As [`lower`], of some definitions only: what one of them costs is seen without the others.
+/// As [`lower`], of some definitions only: what one of them costs is seen without the others. The form of the schedule
+/// and its blocks are checked already.
 pub(super) fn lower_where(
     name: &str,
     kernel: &Kernel,
     schedule: &Schedule,
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Program> {
-    check_form(kernel, schedule)?;
-    blocks::check(kernel, schedule)?;
     let mut decided = kernel.clone();
     place_buffers(&mut decided, schedule);
     let mut lowering = Lowering {
@@ -200,9 +201,7 @@ pub fn in_one_nest(kernel: &Kernel) -> Vec<bool> {
 
 /// Gives arguments their storage, and local buffers a space and the sizes that a block needs.
 fn place_buffers(kernel: &mut Kernel, schedule: &Schedule) {
-    let sizes: Vec<Vec<usize>> = (kernel.args..kernel.buffers.len())
-        .map(|b| local_sizes(kernel, &schedule.grid, &schedule.folds, b))
-        .collect();
+    let sizes = local_sizes(kernel, &schedule.grid, &schedule.folds);
     for (buffer, storage) in kernel.buffers.iter_mut().zip(&schedule.storage) {
         buffer.storage = storage.clone();
     }

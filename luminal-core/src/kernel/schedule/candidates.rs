@@ -10,9 +10,13 @@ use super::wish::Wish;
 use super::{Machine, Place, Schedule};
 use crate::error::Result;
 use crate::kernel::cost;
-use crate::kernel::ir::{AxisId, Def, Freedom, Index, Item, Kernel};
-use crate::kernel::lower::{in_one_nest, local_sizes, lower, lower_where};
+use crate::kernel::expr::for_each_load;
+use crate::kernel::ir::{AxisId, BufferId, Def, Freedom, Index, Item, Kernel, Storage};
+use crate::kernel::lower::{check_blocks, in_one_nest, local_sizes, lower, lower_where};
 use crate::kernel::tile::Program;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// Schedules that are kept.
 const KEPT: usize = 24;
@@ -47,7 +51,7 @@ fn ranked(kernel: &Kernel, machine: &Machine) -> Vec<Found> {
     let mut found: Vec<Found> = vec![];
     for folds in folds(kernel) {
         for grid in grids(kernel) {
-            let draft = Draft::new(kernel, machine, grid, folds.clone());
+            let Some(draft) = Draft::new(kernel, machine, grid, folds.clone()) else { continue };
             found.extend(
                 draft.schedules().into_iter().filter_map(|schedule| rated(kernel, machine, schedule)),
             );
@@ -79,29 +83,37 @@ struct Draft<'a> {
     schedule: Schedule,
     /// Buffers whose order is decided.
     decided: Vec<bool>,
+    /// The best nest of a definition for orders of the buffers that it touches: other buffers do not matter.
+    known: Rc<RefCell<HashMap<Question, Option<Choice>>>>,
 }
 
+/// A definition, and what is decided about each of its buffers.
+type Question = (usize, Vec<(BufferId, bool, Storage, Vec<usize>)>);
+
 impl<'a> Draft<'a> {
+    /// None if blocks of this grid depend on each other.
     fn new(
         kernel: &'a Kernel,
         machine: &'a Machine,
         grid: Vec<(AxisId, usize)>,
         folds: Vec<usize>,
-    ) -> Draft<'a> {
+    ) -> Option<Draft<'a>> {
+        check_blocks(kernel, &grid, &folds).ok()?;
         let mut schedule = Schedule::plain(kernel);
         schedule.lanes = machine.lanes;
         let folds: Vec<usize> =
             schedule.folds.iter().zip(&folds).map(|(whole, size)| *whole.min(size)).collect();
         let tile_values = in_one_nest(kernel);
-        for (buffer, place) in (kernel.args..).zip(&mut schedule.places) {
-            let sizes = local_sizes(kernel, &grid, &folds, buffer);
+        let sizes = local_sizes(kernel, &grid, &folds);
+        for ((buffer, place), sizes) in (kernel.args..).zip(&mut schedule.places).zip(sizes) {
             if sizes.iter().all(|size| *size == 1) || (tile_values[buffer] && plain_indices(kernel, buffer)) {
                 *place = Place::Register;
             }
         }
         schedule.grid = grid;
         schedule.folds = folds;
-        Draft { kernel, machine, schedule, decided: vec![false; kernel.buffers.len()] }
+        let decided = vec![false; kernel.buffers.len()];
+        Some(Draft { kernel, machine, schedule, decided, known: Rc::default() })
     }
 
     /// Complete schedules on this grid.
@@ -120,8 +132,8 @@ impl<'a> Draft<'a> {
         for choice in self.best_choices(&defs[heaviest], NESTS) {
             let mut draft = self.with(heaviest, &choice);
             for other in order.iter().filter(|d| **d != heaviest) {
-                if let Some(choice) = draft.best_choices(&defs[*other], 1).first() {
-                    draft = draft.with(*other, choice);
+                if let Some(choice) = draft.best_choice(&defs[*other]) {
+                    draft = draft.with(*other, &choice);
                 }
             }
             drafts.push(draft.schedule);
@@ -155,6 +167,33 @@ impl<'a> Draft<'a> {
         self.schedule.grid.iter().find(|b| b.0 == axis).map(|b| b.1)
     }
 
+    /// The nest of a definition that costs least, the others as they are.
+    fn best_choice(&self, numbered: &(usize, &Def, Option<AxisId>)) -> Option<Choice> {
+        let mut touched: BTreeSet<BufferId> = BTreeSet::from([numbered.1.dst]);
+        for def in numbered.1.pre.iter().chain([numbered.1]) {
+            for value in [Some(&def.expr), def.init.as_ref(), def.epilogue.as_ref()].into_iter().flatten() {
+                for_each_load(value, &mut |buffer, _, _| {
+                    touched.insert(buffer);
+                });
+            }
+        }
+        let state = |buffer: BufferId| {
+            let storage = self.schedule.storage.get(buffer).cloned().unwrap_or_default();
+            let order = match buffer.checked_sub(self.kernel.args).map(|local| &self.schedule.places[local]) {
+                Some(Place::Scratch(order)) => order.clone(),
+                _ => vec![],
+            };
+            (buffer, self.decided[buffer], storage, order)
+        };
+        let question = (numbered.0, touched.into_iter().map(state).collect::<Vec<_>>());
+        if let Some(known) = self.known.borrow().get(&question) {
+            return known.clone();
+        }
+        let answer = self.best_choices(numbered, 1).into_iter().next();
+        self.known.borrow_mut().insert(question, answer.clone());
+        answer
+    }
+
     /// The nests of a definition that cost least, the others as they are.
     fn best_choices(&self, (number, def, fold): &(usize, &Def, Option<AxisId>), count: usize) -> Vec<Choice> {
         let mut rated: Vec<(f64, Choice)> = vec![];
@@ -176,6 +215,7 @@ impl<'a> Draft<'a> {
             machine: self.machine,
             schedule: self.schedule.clone(),
             decided: self.decided.clone(),
+            known: self.known.clone(),
         };
         draft.schedule.nests[number] = choice.nest.clone();
         choice.wishes.iter().for_each(|wish| draft.grant(wish));
@@ -210,7 +250,7 @@ fn plain_indices(kernel: &Kernel, buffer: usize) -> bool {
     let mut plain = true;
     for def in kernel.defs().flat_map(|d| d.pre.iter().chain([d])) {
         for value in [Some(&def.expr), def.init.as_ref(), def.epilogue.as_ref()].into_iter().flatten() {
-            crate::kernel::expr::for_each_load(value, &mut |b, index, _| {
+            for_each_load(value, &mut |b, index, _| {
                 let axis = |i: &Index| matches!(i, Index::Affine(at) if at.as_axis().is_some());
                 plain &= b != buffer || index.iter().all(axis);
             });

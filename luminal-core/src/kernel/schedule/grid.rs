@@ -7,6 +7,9 @@ use crate::kernel::lower::may_block;
 /// Sizes of blocks along an axis that takes registers or lanes.
 const SIZES: [usize; 5] = [1, 6, 16, 48, 64];
 
+/// Folds over axes longer than this always run in blocks.
+const WHOLE_FOLD: usize = 1024;
+
 /// Operations that a block should have at least, so that finding it costs little.
 const LEAST_WORK: usize = 1 << 13;
 
@@ -31,9 +34,10 @@ pub(super) fn grids(kernel: &Kernel) -> Vec<Vec<(AxisId, usize)>> {
     let def = kernel.defs().nth(heaviest).expect("it was just found");
     let may: Vec<AxisId> = (0..kernel.axes.len())
         .filter(|axis| kernel.axes[*axis].max > 1 || kernel.axes[*axis].free.is_some())
-        .filter(|axis| kernel.defs().any(|d| d.axes.contains(axis)) && may_block(kernel, *axis))
+        .filter(|axis| !repeats_much(kernel, *axis, points(kernel, def)) && may_block(kernel, *axis))
         .collect();
-    let main: Vec<AxisId> = main_axes(kernel, def).into_iter().filter(|axis| may.contains(axis)).collect();
+    let (main, reuse) = main_axes(kernel, def);
+    let main: Vec<AxisId> = main.into_iter().filter(|axis| may.contains(axis)).collect();
     // All other axes: one position a block, in the order of the axes of the heaviest definition.
     let mut outer: Vec<AxisId> = may.iter().copied().filter(|axis| !main.contains(axis)).collect();
     outer.sort_by_key(|axis| def.axes.iter().position(|a| a == axis).map_or(0, |place| place + 1));
@@ -41,7 +45,9 @@ pub(super) fn grids(kernel: &Kernel) -> Vec<Vec<(AxisId, usize)>> {
     let mut inner: Vec<Vec<(AxisId, usize)>> = vec![vec![]];
     for axis in &main {
         let max = kernel.axes[*axis].max;
-        let sizes = SIZES.iter().copied().filter(|size| *size < max).map(|size| Some((*axis, size)));
+        // Single positions use nothing again.
+        let sizes = SIZES.iter().copied().filter(|size| *size < max && (*size > 1 || !reuse));
+        let sizes = sizes.map(|size| Some((*axis, size)));
         let sizes: Vec<Option<(AxisId, usize)>> = sizes.chain([None]).collect();
         inner = inner
             .iter()
@@ -65,6 +71,14 @@ pub(super) fn grids(kernel: &Kernel) -> Vec<Vec<(AxisId, usize)>> {
     let mut seen = std::collections::HashSet::new();
     found.retain(|grid| seen.insert(grid.clone()));
     found
+}
+
+/// True if each block of the axis would compute again what a definition without the axis computes, and that is much.
+/// An axis that no definition has is not cut either.
+fn repeats_much(kernel: &Kernel, axis: AxisId, most: usize) -> bool {
+    let lacks = |def: &Def| !def.axes.contains(&axis);
+    let all = kernel.defs().all(lacks);
+    all || kernel.defs().any(|def| lacks(def) && points(kernel, def) > most / 64)
 }
 
 /// Longer blocks along the innermost axis that has single positions, if blocks have too little to do.
@@ -92,8 +106,8 @@ fn grown(kernel: &Kernel, def: &Def, mut grid: Vec<(AxisId, usize)>) -> Vec<(Axi
 }
 
 /// The axes along which a reduction uses again what it loads, one for each set of loads that lack them: the innermost.
-/// A kernel without such axes has the last axis of its heaviest definition.
-fn main_axes(kernel: &Kernel, def: &Def) -> Vec<AxisId> {
+/// A kernel without such axes has the last axis of its heaviest definition, and false.
+fn main_axes(kernel: &Kernel, def: &Def) -> (Vec<AxisId>, bool) {
     let mut loads: Vec<Vec<AxisId>> = vec![];
     for_each_load(&def.expr, &mut |_, index, _| {
         let axes = index.iter().flat_map(|i| match i {
@@ -110,11 +124,12 @@ fn main_axes(kernel: &Kernel, def: &Def) -> Vec<AxisId> {
             main.push((lacks, *axis));
         }
     }
-    if main.is_empty() {
+    let reuse = !main.is_empty();
+    if !reuse {
         main.extend(def.axes.last().map(|axis| (vec![], *axis)));
     }
     main.truncate(2);
-    main.into_iter().map(|m| m.1).collect()
+    (main.into_iter().map(|m| m.1).collect(), reuse)
 }
 
 /// Blocks of the folds: none for a kernel without.
@@ -125,9 +140,10 @@ pub(super) fn folds(kernel: &Kernel) -> Vec<Vec<usize>> {
         .filter_map(|item| if let Item::Fold { axis, .. } = item { Some(*axis) } else { None })
         .collect();
     let mut found: Vec<Vec<usize>> = vec![];
-    for size in [96, 32, 256, usize::MAX] {
+    for size in [96, 256, usize::MAX] {
         let sizes = axes.iter().map(|axis| size.min(kernel.axes[*axis].max.max(1))).collect();
-        if !found.contains(&sizes) {
+        let whole = size == usize::MAX && axes.iter().any(|axis| kernel.axes[*axis].max > WHOLE_FOLD);
+        if !whole && !found.contains(&sizes) {
             found.push(sizes);
         }
     }

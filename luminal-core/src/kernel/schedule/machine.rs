@@ -42,7 +42,7 @@ impl Machine {
             latency: 4.0,
             issue: 4.5,
             caches: [32e3, 512e3, 24e6],
-            cache_bandwidth: [64.0, 28.0, 18.0],
+            cache_bandwidth: [64.0, 28.0, 10.0],
             memory_bandwidth: 7.2,
             threads: 4,
         }

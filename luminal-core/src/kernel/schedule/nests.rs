@@ -212,7 +212,7 @@ impl Site<'_> {
                 found.push(self.choice(outer.chain(inner).collect(), tile.clone(), Some(lane)));
                 // A second free axis shares what the rows load.
                 let second = free.iter().copied().find(|axis| Some(*axis) != row);
-                if let (Some(second), true) = (second, rows > 1) {
+                if let (Some(second), true) = (second, rows > 1 && vectors == 1) {
                     let more = self.extent(second).min(self.machine.registers / (rows * vectors + 1)).min(4);
                     if more > 1 {
                         tile.push((second, more));

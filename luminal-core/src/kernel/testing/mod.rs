@@ -110,6 +110,7 @@ pub fn all() -> Vec<(String, Kernel, Vec<Vec<usize>>)> {
     fixed("two_outputs", two_outputs(6, 18));
     fixed("concat", concat(5, 6, 9));
     fixed("math", math(4, 25));
+    fixed("clamp", clamp(3, 13));
     cases.push((
         "free_rows".into(),
         free_matmul(20, 18, 12),
