@@ -4,6 +4,12 @@
 #
 #     scripts/ptxas.sh FILE.ptx...
 #
+# The texts of the kernels that tests run are kept and checked like this:
+#
+#     mkdir -p target/ptx
+#     LUMINAL_PTX_OUT=$PWD/target/ptx cargo test -p luminal-cuda --all-features
+#     scripts/ptxas.sh target/ptx/*.ptx
+#
 # The assembler comes from a Python wheel, checked by its hash and kept in a cache; no CUDA toolkit is needed.
 # PTXAS=/path/to/ptxas takes another one, LUMINAL_CACHE another cache folder.
 set -euo pipefail

@@ -56,10 +56,9 @@ impl Case {
         write(&package.join("src/main.rs"), "mod model;\n\nfn main() {}\n");
         write(&package.join("src/model.rs"), &self.source);
         match models {
-            Some(models) => write(
-                &package.join("build.rs"),
-                &format!("luminal::models!(\"src/model.rs\": {models});\n"),
-            ),
+            Some(models) => {
+                write(&package.join("build.rs"), &format!("luminal::models!(\"src/model.rs\": {models});\n"))
+            }
             None => drop(fs::remove_file(package.join("build.rs"))),
         }
     }
@@ -75,10 +74,7 @@ fn messages_are_as_expected() {
         case.write_package(&workspace, root);
     }
     let members: Vec<_> = cases.iter().map(|case| &case.name).collect();
-    write(
-        &workspace.join("Cargo.toml"),
-        &format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n"),
-    );
+    write(&workspace.join("Cargo.toml"), &format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n"));
     // The versions that this repository is locked to are there without network.
     fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
     let mut seen = check(&workspace, root);

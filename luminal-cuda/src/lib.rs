@@ -1,4 +1,8 @@
-//! PTX rendering and interpretation.
+//! GPU kernels of Luminal as PTX text.
+//!
+//! * [`schedule`](mod@schedule) cuts a kernel into blocks and threads, [`ptx`] renders the tile programs of a model as
+//!   one module (feature `build`: the build script's half).
+//! * [`interpreter`] runs PTX on the CPU and finds what an assembler does not (feature `interpreter`: for tests).
 
 #[cfg(feature = "interpreter")]
 pub mod interpreter;

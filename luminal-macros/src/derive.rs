@@ -3,11 +3,13 @@
 use crate::attribute::{self, Param};
 use crate::messages;
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, ItemStruct, Member, Result, parse2};
 
 pub fn dim(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let item: ItemStruct = parse2(item.clone()).map_err(|_| Error::new_spanned(item, messages::DIM_IS_UNIT_STRUCT))?;
+    let item: ItemStruct =
+        parse2(item.clone()).map_err(|_| Error::new_spanned(item, messages::DIM_IS_UNIT_STRUCT))?;
     let name = &item.ident;
     if !matches!(item.fields, Fields::Unit) || !item.generics.params.is_empty() {
         return Err(Error::new(name.span(), messages::DIM_IS_UNIT_STRUCT));
@@ -61,9 +63,9 @@ pub fn module(item: TokenStream) -> Result<TokenStream> {
                     ::core::option::Option::None
                 }
             },
-            None => quote!(#member: <#ty as ::luminal::Module>::build(&#scope)),
+            None => quote_spanned!(ty.span()=> #member: <#ty as ::luminal::Module>::build(&#scope)),
         });
-        visit.push(quote!(::luminal::Module::visit(&self.#member, f);));
+        visit.push(quote_spanned!(ty.span()=> <#ty as ::luminal::Module>::visit(&self.#member, f);));
     }
     let name = &item.ident;
     let (impl_generics, type_generics, conditions) = item.generics.split_for_impl();
@@ -92,7 +94,9 @@ fn member_name(member: &Member) -> String {
 pub fn output(item: TokenStream) -> Result<TokenStream> {
     let item: DeriveInput = parse2(item)?;
     let (name, visibility) = (&item.ident, &item.vis);
-    let Data::Struct(data) = &item.data else { return Err(Error::new(name.span(), messages::OUTPUT_IS_STRUCT)) };
+    let Data::Struct(data) = &item.data else {
+        return Err(Error::new(name.span(), messages::OUTPUT_IS_STRUCT));
+    };
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new(name.span(), messages::OUTPUT_HAS_NAMES));
     };

@@ -3,20 +3,23 @@
 pub const DIM_NEEDS_MAX: &str = "a free dimension needs a bound: `#[dim(max = 64)]`";
 pub const DIM_IS_UNIT_STRUCT: &str =
     "a free dimension is a struct without fields and parameters: `#[dim(max = 64)] pub struct Batch;`";
-pub const MODULE_IS_STRUCT: &str = "`Module` can be derived for structs only: weights always have the same fields";
-pub const OUTPUT_IS_STRUCT: &str = "`Output` can be derived for structs only: a model always returns the same tensors";
+pub const MODULE_IS_STRUCT: &str =
+    "`Module` can be derived for structs only: weights always have the same fields";
+pub const OUTPUT_IS_STRUCT: &str =
+    "`Output` can be derived for structs only: a model always returns the same tensors";
 pub const OUTPUT_HAS_NAMES: &str =
     "`Output` needs named fields, which become the fields of the views; for unnamed ones return a tuple";
-pub const OUTPUT_IS_CONCRETE: &str = "`Output` needs a struct without generic parameters: a model has concrete sizes";
+pub const OUTPUT_IS_CONCRETE: &str =
+    "`Output` needs a struct without generic parameters: a model has concrete sizes";
 pub const PARAM_KEYS: &str = "expected `name = \"..\"`, `tied = \"..\"`, `value = ..` or `present = ..`";
 pub const PARAM_VALUE_ALONE: &str = "`value` makes the field no weight, so the other keys mean nothing";
 pub const PARAM_NAME_AND_TIED: &str = "`tied` holds the whole name already: remove `name`";
 pub const PARAM_NAME_EMPTY: &str = "a name in the weight file is not empty";
 pub const MODEL_IS_FUNCTION: &str = "`#[model]` belongs on a function";
 pub const MODEL_KEYS: &str = "expected `#[model]` or `#[model(name = \"other_name\")]`";
-pub const MODEL_NAME: &str = "the name of a model consists of letters, digits and `_`, and does not start with a digit";
-pub const MODEL_IS_PLAIN: &str =
-    "a model is an ordinary function: it runs in the build script, so `async`, `unsafe`, `const` and `extern` mean \
+pub const MODEL_NAME: &str =
+    "the name of a model consists of letters, digits and `_`, and does not start with a digit";
+pub const MODEL_IS_PLAIN: &str = "a model is an ordinary function: it runs in the build script, so `async`, `unsafe`, `const` and `extern` mean \
      nothing";
 pub const MODEL_HAS_NO_SELF: &str = "a model is a free function: take the weights as an argument `&T`";
 pub const ARGUMENT_NEEDS_NAME: &str = "give this argument a name: it becomes part of `run` and of messages";

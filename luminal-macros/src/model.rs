@@ -39,32 +39,46 @@ pub struct Model {
 }
 
 pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed = parse2::<ItemFn>(item.clone());
-    let function = match parsed {
+    let function = match parse2::<ItemFn>(item.clone()) {
         Ok(function) => function,
-        // Tokens that are no item at all are left to rustc, which explains them best.
-        Err(_) if item.is_empty() => return TokenStream::new(),
-        Err(error) => return broken(&item, if is_other_item(&item) { Error::new_spanned(&item, messages::MODEL_IS_FUNCTION) } else { error }),
+        Err(error) => {
+            let is_item = parse2::<syn::Item>(item.clone()).is_ok();
+            let error = if is_item { Error::new_spanned(&item, messages::MODEL_IS_FUNCTION) } else { error };
+            let error = error.into_compile_error();
+            return quote!(#item #error);
+        }
     };
-    match Model::new(attribute, function) {
+    match Model::new(attribute, function.clone()) {
         Ok(model) => {
             let half = if in_build_script() { tracing::expand(&model) } else { program::expand(&model) };
-            let function = &model.function;
             // The function is kept in both halves and alive, so that nothing it calls is reported as unused.
-            quote!(#[allow(dead_code, clippy::type_complexity)] #function #half)
+            quote! {
+                #[allow(dead_code, clippy::type_complexity, clippy::trivially_copy_pass_by_ref)]
+                #function
+                #half
+            }
         }
-        Err(error) => broken(&item, error),
+        Err(error) => broken(&function, error),
     }
 }
 
-/// The function stays, so that calls to it are not reported as well.
-fn broken(item: &TokenStream, error: Error) -> TokenStream {
+/// The function, and the constant that the build script names: so that only the error is reported.
+fn broken(function: &ItemFn, error: Error) -> TokenStream {
     let error = error.into_compile_error();
-    quote!(#[allow(dead_code)] #item #error)
-}
-
-fn is_other_item(item: &TokenStream) -> bool {
-    parse2::<syn::Item>(item.clone()).is_ok()
+    let (ident, visibility) = (&function.sig.ident, &function.vis);
+    let name = ident.to_string();
+    // In an implementation there can be no module.
+    let module = function.sig.receiver().is_none().then(|| {
+        quote! {
+            #[doc(hidden)]
+            #[allow(dead_code)]
+            #visibility mod #ident {
+                pub const MODEL: ::luminal::Model =
+                    ::luminal::Model { name: #name, file: ::core::file!(), line: ::core::line!(), trace: || () };
+            }
+        }
+    });
+    quote!(#[allow(dead_code)] #function #module #error)
 }
 
 /// Cargo names the crate of a build script after its file: `build_script_build` for `build.rs`.
@@ -82,7 +96,10 @@ impl Model {
         let ident = signature.ident.clone();
         let name = attribute::model_name(attribute, &ident)?;
         if !signature.generics.params.is_empty() {
-            return Err(Error::new_spanned(&signature.generics, messages::model_is_generic(&ident.to_string())));
+            return Err(Error::new_spanned(
+                &signature.generics,
+                messages::model_is_generic(&ident.to_string()),
+            ));
         }
         let qualifiers = [
             signature.constness.map(|token| token.span()),

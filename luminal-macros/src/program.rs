@@ -20,7 +20,9 @@ pub fn expand(model: &Model) -> TokenStream {
     let Model { ident, name, visibility, arguments, result, .. } = model;
     let (found, errors) = look(model);
     let plan = match found {
-        Found::Compiled => quote!(::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/", #name, ".rs"));),
+        Found::Compiled => {
+            quote!(::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/", #name, ".rs"));)
+        }
         Found::Traced | Found::Nothing => quote! {
             /// Nothing: the model was not compiled.
             pub static PLAN: ::luminal::rt::Plan = ::luminal::rt::NO_PLAN;
@@ -48,7 +50,9 @@ pub fn expand(model: &Model) -> TokenStream {
     let types: Vec<_> = inputs.iter().map(|input| &input.ty).collect();
     let feed_lifetime = (!inputs.is_empty()).then(|| quote!(<'i>));
     let doc = format!("The compiled model `{name}`.");
-    let run_doc = format!("Runs `{name}` once. Inputs are read where they are; the result is valid until the next run.");
+    let run_doc = format!(
+        "Runs `{name}` once. Inputs are read where they are; the result is valid until the next run."
+    );
     let profile_doc =
         format!("Runs `{name}` that many times, at least once, and reports the median time of each launch.");
     quote! {

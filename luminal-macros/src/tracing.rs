@@ -17,17 +17,22 @@ pub fn expand(model: &Model) -> TokenStream {
         match role {
             Role::Input => {
                 let argument = quote_spanned!(at_name=> ::luminal::rt::argument(#name));
-                declare.push(quote_spanned!(at_type=> let #value = <#ty as ::luminal::Input>::input(#argument);));
+                declare.push(
+                    quote_spanned!(at_type=> let #value = <#ty as ::luminal::Input>::input(#argument);),
+                );
                 pass.push(quote!(#value));
             }
             Role::Weights => {
                 let scope = quote_spanned!(at_name=> ::luminal::rt::weights_scope(#name));
-                declare.push(quote_spanned!(at_type=> let #value = <#ty as ::luminal::Module>::build(&#scope);));
+                declare
+                    .push(quote_spanned!(at_type=> let #value = <#ty as ::luminal::Module>::build(&#scope);));
                 pass.push(quote!(&#value));
             }
             Role::State => {
                 let scope = quote_spanned!(at_name=> ::luminal::rt::state_scope(#name));
-                declare.push(quote_spanned!(at_type=> let mut #value = <#ty as ::luminal::Module>::build(&#scope);));
+                declare.push(
+                    quote_spanned!(at_type=> let mut #value = <#ty as ::luminal::Module>::build(&#scope);),
+                );
                 declare.push(quote!(let #before = ::luminal::rt::before(&#value);));
                 pass.push(quote!(&mut #value));
                 finish.push(quote_spanned!(at_name=> ::luminal::rt::write_back(#name, &#value, #before);));

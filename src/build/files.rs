@@ -72,3 +72,83 @@ pub(super) fn mistakes(mistakes: &[Mistake]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luminal_core::tensor::Place;
+    use std::env;
+
+    /// A folder that is removed in the end.
+    struct Temporary(PathBuf);
+
+    impl Temporary {
+        fn new(name: &str) -> Temporary {
+            let path = env::temp_dir().join(format!("luminal-{}-{name}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Temporary(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn model(name: &'static str) -> Model {
+        Model { name, file: "model.rs", line: 1, trace: || () }
+    }
+
+    #[test]
+    fn models_that_are_gone_leave_no_files() {
+        let temporary = Temporary::new("gone");
+        let folder = Folder::new(temporary.0.clone());
+        folder.list(&[model("old"), model("kept")]).unwrap();
+        for extension in ["rs", "graph", "errors"] {
+            folder.write("kept", extension, "k").unwrap();
+            folder.write("old", extension, "o").unwrap();
+        }
+        folder.list(&[model("kept"), model("new")]).unwrap();
+        assert_eq!(temporary.names(), ["kept.errors", "kept.graph", "kept.rs", "luminal.models"]);
+        assert_eq!(fs::read_to_string(temporary.0.join("luminal.models")).unwrap(), "kept\nnew\n");
+    }
+
+    #[test]
+    fn equal_content_is_not_written_again() {
+        let temporary = Temporary::new("equal");
+        let folder = Folder::new(temporary.0.clone());
+        folder.write("m", "rs", "one").unwrap();
+        let path = temporary.0.join("m.rs");
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        folder.write("m", "rs", "one").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
+        folder.write("m", "rs", "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(temporary.names(), ["m.rs"]);
+    }
+
+    #[test]
+    fn failures_name_the_file() {
+        let folder = Folder::new(PathBuf::from("/nowhere/at/all"));
+        let error = folder.write("m", "rs", "").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /nowhere/at/all/m.rs.new: "), "{error}");
+    }
+
+    #[test]
+    fn mistakes_end_with_nul() {
+        let place = Place { file: "src/model.rs".into(), line: 3, column: 7 };
+        let text = mistakes(&[
+            Mistake { place: Some(place), message: "first\nsecond \0 line".into() },
+            Mistake { place: None, message: "whole".into() },
+        ]);
+        assert_eq!(text, "src/model.rs\n3\n7\nfirst\nsecond   line\0\n\n\nwhole\0");
+    }
+}

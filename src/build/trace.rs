@@ -5,11 +5,14 @@ use luminal_core::graph::Graph;
 use luminal_core::tensor::{self, Mistake, Place};
 use std::cell::RefCell;
 use std::panic;
+use std::sync::{Mutex, PoisonError};
 
 thread_local! {
     /// The last panic of the model: where, and the message.
     static PANIC: RefCell<Option<(Option<Place>, String)>> = const { RefCell::new(None) };
 }
+
+static HOOK: Mutex<()> = Mutex::new(());
 
 /// The graph of a model and what is wrong with it. The graph is well formed if nothing is.
 pub(super) fn trace(model: &Model) -> (Graph, Vec<Mistake>) {
@@ -26,6 +29,8 @@ pub(super) fn trace(model: &Model) -> (Graph, Vec<Mistake>) {
 
 /// Runs user code; a panic becomes a mistake at its line.
 fn quietly<T>(work: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, Mistake> {
+    // The hook belongs to the process: one at a time.
+    let _one = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(Place::from);
@@ -49,4 +54,43 @@ fn check(graph: &Graph) -> Option<Mistake> {
         None => error.to_string(),
     };
     Some(Mistake { place, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luminal_core::tensor::{Axis, D, Tensor, input, output};
+
+    fn model(trace: fn()) -> Model {
+        Model { name: "m", file: file!(), line: line!(), trace }
+    }
+
+    #[test]
+    fn a_right_model_has_a_graph() {
+        let (graph, mistakes) = trace(&model(|| output(&input::<Tensor<(D<2>,)>>("x").exp())));
+        assert_eq!(mistakes, []);
+        assert_eq!(graph.outputs.len(), 1);
+    }
+
+    #[test]
+    fn panics_are_mistakes_at_their_line() {
+        let line = line!() + 1;
+        let (_, mistakes) = trace(&model(|| panic!("no {}", "way")));
+        assert_eq!(mistakes.len(), 1);
+        assert_eq!(mistakes[0].message, "the model panicked while it was traced: no way");
+        let place = mistakes[0].place.as_ref().unwrap();
+        assert_eq!((place.file.as_str(), place.line), (file!(), line));
+        // The next model starts from nothing.
+        let (_, mistakes) = trace(&model(|| output(&input::<Tensor<(D<2>,)>>("x"))));
+        assert_eq!(mistakes, []);
+    }
+
+    #[test]
+    fn tensors_too_large_for_memory_are_mistakes() {
+        type Huge = Tensor<(D<4294967295>, D<4294967295>, D<4294967295>)>;
+        let (_, mistakes) = trace(&model(|| output(&Huge::zeros().sum(Axis::<0>).sum(Axis::<0>))));
+        assert_eq!(mistakes.len(), 1);
+        assert!(mistakes[0].message.starts_with("zeros: the result "), "{}", mistakes[0].message);
+        assert!(mistakes[0].place.is_some());
+    }
 }

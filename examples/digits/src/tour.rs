@@ -25,7 +25,6 @@ const BOUND: f32 = 1e-5;
 pub fn run(weights: &Weights, held_out: &Dataset, check_all: bool) -> Result<()> {
     let mut classifier = Classifier::new(weights)?;
     show_digits(&mut classifier, held_out)?;
-    println!();
     show_accuracy(&mut classifier, held_out)?;
     show_latency(&mut classifier, held_out)?;
     println!("\n{}", model::classify::PLAN);

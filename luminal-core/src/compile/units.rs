@@ -95,13 +95,9 @@ fn constrain(
 }
 
 fn new_unit(kernel: Kernel, lowered: &Lowered, name: String, options: &Options) -> Result<Unit> {
-    let best = schedule::best(&kernel, &options.machine, &name)
-        .map_err(|e| Error::new(format!("no schedule for a kernel of {}: {e}", lowered.fused.join(", "))))?;
-    Ok(Unit {
-        kernel,
-        program: best.program,
-        predicted: best.seconds,
-        candidates: best.candidates,
-        notes: lowered.fused.clone(),
-    })
+    let failed = |error: Error| Error::new(format!("no schedule for a kernel of {}: {error}", lowered.fused.join(", ")));
+    let candidates = schedule::candidates(&kernel, &options.machine).len();
+    let (_, mut program, predicted) = schedule::best(&name, &kernel, &options.machine).map_err(failed)?;
+    program.notes = lowered.fused.clone();
+    Ok(Unit { kernel, program, predicted, candidates, notes: lowered.fused.clone() })
 }

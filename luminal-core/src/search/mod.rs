@@ -7,6 +7,7 @@ pub mod algebra;
 pub mod cascade;
 mod found;
 pub mod import;
+pub mod lower;
 pub mod partition;
 pub mod term;
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub trait Operand<S, E> {
     fn spread(self) -> Tensor<S, E>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Shape + Broadcast<R>, R: Shape, E: Element + SameType<F>, F: Element> Operand<S, E> for Tensor<R, F> {
     fn spread(self) -> Tensor<S, E> {
         Tensor::of(record(|recorder| recorder.broadcast(self.node, R::DIMS, S::DIMS)))
@@ -85,15 +86,16 @@ impl Recorder {
 }
 
 /// `$Trait` for tensor and tensor, tensor and number, number and tensor. The right element type is a parameter of its
-/// own: with one parameter for both, rustc would answer a mixed sum with a list of implementations.
+/// own, and it carries the bound: rustc finds the implementation before it knows this type, and so reports the bound
+/// that fails. Without that it would say that there is no such operator, and list those that there are.
 macro_rules! operator {
     ($($Trait:ident $method:ident: $Bound:ident, |$recorder:ident, $left:ident, $right:ident| $record:expr;)*) => {$(
         impl<S, R, E, F> $Trait<Tensor<R, F>> for Tensor<S, E>
         where
             S: Shape + Broadcast<R>,
             R: Shape,
-            E: $Bound + SameType<F>,
-            F: Element,
+            E: Element + SameType<F>,
+            F: $Bound,
         {
             type Output = Self;
 

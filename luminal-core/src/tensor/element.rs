@@ -26,7 +26,10 @@ pub trait Number: Element {}
     message = "this needs floating-point elements, found `{Self}`",
     label = "convert with `.cast::<f32>()`"
 )]
-pub trait Float: Number {}
+pub trait Float: Number {
+    /// The nearest value of this type.
+    fn from_f64(value: f64) -> Self;
+}
 
 /// The other operand has the same element type.
 #[diagnostic::on_unimplemented(
@@ -58,7 +61,11 @@ impl Element for bool {
 }
 impl Number for f32 {}
 impl Number for i32 {}
-impl Float for f32 {}
+impl Float for f32 {
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+}
 
 /// Memory of tensors is reinterpreted by element type, so no other crate may add one.
 mod sealed {

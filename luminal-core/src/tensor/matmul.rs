@@ -11,8 +11,8 @@ use crate::graph::{Binary, NodeId, Reduce};
 /// Matrix product: `[.., M, K] x [.., K, N]`; leading dimensions of the right operand broadcast to those of the left.
 #[diagnostic::on_unimplemented(
     message = "matmul: cannot multiply shape `{Self}` by shape `{R}`",
-    label = "its second-to-last dimension must be the last one of `{Self}`",
-    note = "[.., M, K] x [.., K, N] = [.., M, N]; leading dimensions of the right operand must equal those on the left, \
+    label = "expected `(.., K, N)` where `K` is the last dimension of `{Self}`",
+    note = "(.., M, K) x (.., K, N) = (.., M, N); leading dimensions of the right operand must equal those on the left, \
             be `One`, or be absent"
 )]
 pub trait MatMul<R>: Shape {

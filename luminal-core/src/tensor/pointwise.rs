@@ -1,21 +1,25 @@
 //! Functions of one operand, and conversion.
 
-use super::element::{Element, Number};
+use super::element::{Element, Float, Number};
 use super::shape::Shape;
 use super::trace::{op, record};
 use super::value::Tensor;
 use crate::graph::Unary;
-use std::f32::consts::{FRAC_PI_2, LN_2, LOG2_E};
+use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E};
 use std::ops::{Neg, Not};
 
-/// The primitives, under one scope each.
+/// The primitives, under one scope each. The bound is on the method: on the implementation, rustc would answer with a
+/// list of types that have the method.
 macro_rules! primitive {
     ($($(#[$doc:meta])* $name:ident = $unary:ident;)*) => {
-        impl<S: Shape> Tensor<S, f32> {
+        impl<S: Shape, E: Element> Tensor<S, E> {
             $(
                 $(#[$doc])*
                 #[track_caller]
-                pub fn $name(self) -> Self {
+                pub fn $name(self) -> Self
+                where
+                    E: Float,
+                {
                     let _scope = op(stringify!($name));
                     Tensor::of(record(|recorder| recorder.graph.unary(Unary::$unary, self.node)))
                 }
@@ -37,7 +41,12 @@ primitive! {
     recip = Recip;
 }
 
-impl<S: Shape> Tensor<S, f32> {
+/// A constant, which broadcasts to every shape.
+fn number<E: Float>(value: f64) -> Tensor<(), E> {
+    Tensor::full(E::from_f64(value))
+}
+
+impl<S: Shape, E: Element> Tensor<S, E> {
     /// `e^x` of each element, as `2^(x * log2 e)`.
     ///
     /// ```
@@ -47,44 +56,62 @@ impl<S: Shape> Tensor<S, f32> {
     /// assert!(traced.graph.nodes.iter().skip(1).all(|node| node.origin.as_ref().unwrap().op == "exp"));
     /// ```
     #[track_caller]
-    pub fn exp(self) -> Self {
+    pub fn exp(self) -> Self
+    where
+        E: Float,
+    {
         let _scope = op("exp");
-        (self * LOG2_E).exp2()
+        (self * number(LOG2_E)).exp2()
     }
 
     /// Natural logarithm of each element, as `log2 x * ln 2`.
     #[track_caller]
-    pub fn log(self) -> Self {
+    pub fn log(self) -> Self
+    where
+        E: Float,
+    {
         let _scope = op("log");
-        self.log2() * LN_2
+        self.log2() * number(LN_2)
     }
 
     /// Cosine of each element, in radians, as `sin (x + pi/2)`.
     #[track_caller]
-    pub fn cos(self) -> Self {
+    pub fn cos(self) -> Self
+    where
+        E: Float,
+    {
         let _scope = op("cos");
-        (self + FRAC_PI_2).sin()
+        (self + number(FRAC_PI_2)).sin()
     }
 
     /// `1 / (1 + e^-x)` of each element; 0 and 1 at the infinities.
     #[track_caller]
-    pub fn sigmoid(self) -> Self {
+    pub fn sigmoid(self) -> Self
+    where
+        E: Float,
+    {
         let _scope = op("sigmoid");
-        ((self * -LOG2_E).exp2() + 1.0).recip()
+        ((self * number(-LOG2_E)).exp2() + number(1.0)).recip()
     }
 
     /// Hyperbolic tangent of each element, as `2 sigmoid 2x - 1`. Its error is absolute, about 1e-7, also near 0.
     #[track_caller]
-    pub fn tanh(self) -> Self {
+    pub fn tanh(self) -> Self
+    where
+        E: Float,
+    {
         let _scope = op("tanh");
-        (self * 2.0).sigmoid() * 2.0 - 1.0
+        (self * number(2.0)).sigmoid() * number(2.0) + number(-1.0)
     }
 
     /// The greater of each element and 0; NaN stays NaN.
     #[track_caller]
-    pub fn relu(self) -> Self {
+    pub fn relu(self) -> Self
+    where
+        E: Number,
+    {
         let _scope = op("relu");
-        self.maximum(0.0)
+        self.maximum(Tensor::<S, E>::zeros())
     }
 }
 

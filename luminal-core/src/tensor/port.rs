@@ -35,7 +35,6 @@ pub trait Input {
     fn input(argument: Argument<'_>) -> Self;
 }
 
-#[diagnostic::do_not_recommend]
 impl<S: Shape, E: Element> Input for Tensor<S, E> {
     type Shape = S;
     type Element = E;
@@ -65,7 +64,6 @@ pub fn part(whole: &str, part: &str) -> String {
     if whole.is_empty() { part.into() } else { format!("{whole}.{part}") }
 }
 
-#[diagnostic::do_not_recommend]
 impl<S: Shape, E: Element> Output for Tensor<S, E> {
     type View<'a> = View<'a, S, E>;
 

@@ -113,8 +113,9 @@ impl Recorder {
         });
         let mut label = name.to_string();
         if let Some(other) = namesake {
+            let (first, second) = (in_crate(other), in_crate(module));
             self.report(format!(
-                "two free dimensions are named `{name}`, one in `{other}` and one in `{module}`: rename one, or use one \
+                "two free dimensions are named `{name}`, one in `{first}` and one in `{second}`: rename one, or use one \
                  type for both"
             ));
             label = format!("{module}::{name}");
@@ -194,4 +195,12 @@ impl Recorder {
 /// Where an axis of the shape is in the graph.
 pub(crate) fn graph_axis(dims: &[DimInfo], axis: usize) -> usize {
     dims[..axis].iter().filter(|dim| **dim != DimInfo::One).count()
+}
+
+/// The path of a module as the user writes it: in a build script its first part is the name of the script.
+fn in_crate(module: &str) -> String {
+    match module.split_once("::") {
+        Some((_, path)) => format!("crate::{path}"),
+        None => "crate".into(),
+    }
 }

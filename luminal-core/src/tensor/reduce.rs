@@ -2,12 +2,11 @@
 
 use super::axis::Axis;
 use super::dim::{Dim, DimInfo};
-use super::element::Number;
+use super::element::{Element, Float, Number};
 use super::record::graph_axis;
 use super::shape::{At, Shape};
 use super::trace::{op, record};
 use super::value::Tensor;
-use crate::dtype::Dtype;
 use crate::graph::{NodeId, Reduce, Unary};
 
 /// Records a reduction. `One` has no axis in the graph, so along it there is nothing to do.
@@ -93,11 +92,11 @@ impl<S: Shape, E: Number> Tensor<S, E> {
 }
 
 /// `1 / n` for an axis of n elements. A free size is not a value of the graph, so there the elements are counted.
-fn one_over_count(dim: DimInfo) -> Tensor<()> {
+fn one_over_count<E: Float>(dim: DimInfo) -> Tensor<(), E> {
     match dim.fixed() {
-        Some(size) => Tensor::full((1.0 / size as f64) as f32),
+        Some(size) => Tensor::full(E::from_f64(1.0 / size as f64)),
         None => Tensor::of(record(|recorder| {
-            let ones = recorder.fill(1.0, Dtype::F32, &[dim]);
+            let ones = recorder.fill(1.0, E::DTYPE, &[dim]);
             let count = recorder.graph.reduce(Reduce::Sum, ones, 0);
             recorder.graph.unary(Unary::Recip, count)
         })),
@@ -110,12 +109,13 @@ fn least(node: NodeId, dims: &[DimInfo], axis: usize) -> NodeId {
     record(|recorder| recorder.reverse_order(greatest))
 }
 
-impl<S: Shape> Tensor<S, f32> {
+impl<S: Shape, E: Element> Tensor<S, E> {
     /// Mean along an axis, which disappears; NaN for an empty axis.
     #[track_caller]
-    pub fn mean<const I: isize>(self, axis: Axis<I>) -> Tensor<S::Drop>
+    pub fn mean<const I: isize>(self, axis: Axis<I>) -> Tensor<S::Drop, E>
     where
         S: At<I>,
+        E: Float,
     {
         let _scope = op("mean");
         self.sum(axis) * one_over_count(S::Dim::INFO)
@@ -123,9 +123,10 @@ impl<S: Shape> Tensor<S, f32> {
 
     /// As [`mean`](Tensor::mean); the axis stays as `One`.
     #[track_caller]
-    pub fn mean_keep<const I: isize>(self, axis: Axis<I>) -> Tensor<S::Keep>
+    pub fn mean_keep<const I: isize>(self, axis: Axis<I>) -> Tensor<S::Keep, E>
     where
         S: At<I>,
+        E: Float,
     {
         let _scope = op("mean_keep");
         self.sum_keep(axis) * one_over_count(S::Dim::INFO)
@@ -143,6 +144,7 @@ impl<S: Shape> Tensor<S, f32> {
     pub fn softmax<const I: isize>(self, axis: Axis<I>) -> Self
     where
         S: At<I>,
+        E: Float,
     {
         let _scope = op("softmax");
         let powers = (self - self.max_keep(axis)).exp();
@@ -154,6 +156,7 @@ impl<S: Shape> Tensor<S, f32> {
     pub fn log_softmax<const I: isize>(self, axis: Axis<I>) -> Self
     where
         S: At<I>,
+        E: Float,
     {
         let _scope = op("log_softmax");
         let shifted = self - self.max_keep(axis);

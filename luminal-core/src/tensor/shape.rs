@@ -80,7 +80,6 @@ pub trait Join<R, const I: isize>: At<I> {
 
 macro_rules! shape {
     ($rank:literal: $($dim:ident)*) => {
-        #[diagnostic::do_not_recommend]
         impl<$($dim: Dim),*> Shape for ($($dim,)*) {
             const DIMS: &'static [DimInfo] = &[$($dim::INFO),*];
             type Sizes = [usize; $rank];

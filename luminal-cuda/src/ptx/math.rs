@@ -177,9 +177,12 @@ impl Renderer<'_> {
             let kept = w.op(Class::Word, "and.b32", &[&thread, &(!bits as u32 & 1023).to_string()]);
             w.op(Class::Word, "mad.lo.s32", &[&kept, "4", &base])
         });
+        if self.unsynchronised.exchanged {
+            self.synchronise();
+        }
         let ty = if result == Class::Float { "f32" } else { "b32" };
         self.writer.line(format_args!("st.shared.{ty} [{own}+{at}], {value}"));
-        self.writer.line(format_args!("bar.sync 0"));
+        self.synchronise();
         let load = format!("ld.shared.{ty}");
         let mut sum: Option<String> = None;
         for thread in (0..self.program.lanes).filter(|thread| thread & !bits == 0) {
@@ -191,7 +194,11 @@ impl Renderer<'_> {
             });
         }
         // the next exchange may not overwrite what a slow warp still reads
-        self.writer.line(format_args!("bar.sync 0"));
+        if self.writer.depth() > 0 {
+            self.synchronise();
+        } else {
+            self.unsynchronised.exchanged = true;
+        }
         sum.unwrap_or(value)
     }
 }

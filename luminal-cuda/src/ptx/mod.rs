@@ -12,14 +12,16 @@
 //! |---|---|---|
 //! | `2^x` | `ex2.approx` | 2 units in the last place; subnormal results, 0, infinity and NaN as they should be |
 //! | `log2(x)` | `lg2.approx` | 2^-22, absolute between 0.5 and 2, relative elsewhere; special values as they should be |
-//! | `sin(x)` | reduction by multiples of pi/2 in three steps, polynomials | 2 units in the last place up to 10^5; beyond that it degrades |
+//! | `sin(x)` | reduction by multiples of pi/2 in three steps, polynomials | 2 units in the last place up to 10^5; beyond that only the range is kept |
 
+mod access;
 mod address;
 mod describe;
 mod lint;
 mod math;
 mod render;
 mod sine;
+mod target;
 mod writer;
 
 pub use lint::lint;

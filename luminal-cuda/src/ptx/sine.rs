@@ -39,7 +39,10 @@ impl Renderer<'_> {
         let minus = w.op(Class::Float, "neg.f32", &[&value]);
         let lower = w.op(Class::Word, "and.b32", &[&quadrant, "2"]);
         let lower = w.op(Class::Predicate, "setp.ne.s32", &[&lower, "0"]);
-        w.op(Class::Float, "selp.f32", &[&minus, &value, &lower])
+        let value = w.op(Class::Float, "selp.f32", &[&minus, &value, &lower]);
+        // where the reduction has lost all digits at least the range is kept
+        let value = w.op(Class::Float, "min.NaN.f32", &[&value, &float(1.0)]);
+        w.op(Class::Float, "max.NaN.f32", &[&value, &float(-1.0)])
     }
 
     /// A polynomial as nested fused products, highest power first.

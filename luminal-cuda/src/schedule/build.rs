@@ -11,13 +11,14 @@ use luminal_core::kernel::schedule::{Nest, Place, Schedule};
 const FOLD: usize = 32;
 /// Ways to spread the definition that decides that are tried.
 const TRIED: usize = 6;
+/// Positions of the grid that keep a GPU busy.
+const ENOUGH_BLOCKS: usize = 1024;
 /// Elements of a local value that a thread may keep in registers.
 const IN_REGISTERS: usize = 32;
 
 /// Schedules from the most promising to those that always fit.
 pub(super) fn candidates(kernel: &Kernel) -> Vec<Schedule> {
-    let worth = |axis: AxisId| kernel.axes[axis].max > 1 && may_block(kernel, axis);
-    let cut: Vec<bool> = (0..kernel.axes.len()).map(worth).collect();
+    let cut = axes_to_cut(kernel);
     let mut found = vec![];
     for spread in leading_spreads(kernel, &cut) {
         for tiled in [true, false] {
@@ -28,6 +29,17 @@ pub(super) fn candidates(kernel: &Kernel) -> Vec<Schedule> {
     found.push(Schedule { grid: single(), folds: folds(kernel), ..Schedule::plain(kernel) });
     found.push(Schedule::plain(kernel));
     found
+}
+
+/// Axes that the grid cuts. A definition without one of them is repeated by each block, so an axis that some
+/// definition lacks is cut only where the others leave the GPU idle.
+fn axes_to_cut(kernel: &Kernel) -> Vec<bool> {
+    let may: Vec<bool> =
+        (0..kernel.axes.len()).map(|axis| kernel.axes[axis].max > 1 && may_block(kernel, axis)).collect();
+    let in_all = |axis: AxisId| kernel.defs().all(|def| def.axes.contains(&axis));
+    let shared = || (0..kernel.axes.len()).filter(|axis| may[*axis] && in_all(*axis));
+    let parallel: usize = shared().map(|axis| kernel.axes[axis].max).fold(1, usize::saturating_mul);
+    (0..kernel.axes.len()).map(|axis| may[axis] && (parallel < ENOUGH_BLOCKS || in_all(axis))).collect()
 }
 
 fn folds(kernel: &Kernel) -> Vec<usize> {
@@ -190,7 +202,7 @@ fn needs_loop(
     if threads > 1 {
         size < extent || (size > threads && !exact)
     } else {
-        !exact && !(size == 1 && block == Some(1))
+        !(exact || (size == 1 && block == Some(1)))
     }
 }
 

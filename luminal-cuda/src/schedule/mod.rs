@@ -2,10 +2,10 @@
 //! strides memory is read along them.
 //!
 //! 1. For each definition an estimate ranks the ways to spread two of its axes over the threads of a block
-//!    ([`spread`]): threads along contiguous memory, enough of them, few passes of each.
+//!    (module `spread`): threads along contiguous memory, enough of them, few passes of each.
 //! 2. The definition with the most work decides how the grid is cut, and gets a register tile where that lets values
-//!    be used more than once ([`tile`]).
-//! 3. The others are spread over the same blocks, their local values in registers or in shared memory ([`build`]).
+//!    be used more than once (module `tile`).
+//! 3. The others are spread over the same blocks, their local values in registers or in shared memory (`build`).
 //!
 //! Every candidate must lower and fit into shared memory; the last ones are one thread for each block, and one thread
 //! for all, which fit whenever any schedule does.

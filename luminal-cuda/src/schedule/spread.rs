@@ -110,9 +110,11 @@ impl<'a> Subject<'a> {
             .map(|spread| Spread { wide: 4, ..*spread })
             .collect();
         found.extend(wide);
-        // all threads compute the same
-        let fewest = *counts.last().expect("there is a count");
-        found.push(Spread { lane: None, lanes: fewest, row: None, rows: 1, wide: 1 });
+        // all threads compute the same, where there is nothing to share or their number is given
+        if axes.is_empty() || threads.is_some() {
+            let fewest = *counts.last().expect("there is a count");
+            found.push(Spread { lane: None, lanes: fewest, row: None, rows: 1, wide: 1 });
+        }
         found
     }
 
@@ -181,7 +183,15 @@ impl<'a> Subject<'a> {
         let warps = blocks * (spread.threads() / WARP) as f64;
         // few warps in a block leave places of a multiprocessor empty
         time *= 1.0 + 0.05 * (MAX_THREADS / spread.threads()).ilog2() as f64;
-        time * (warps / WARPS_AT_ONCE).max(1.0)
+        let busy = |axis: AxisId| {
+            let step = Self::step(axis, spread);
+            self.extents[axis] as f64 / self.extents[axis].next_multiple_of(step).max(1) as f64
+        };
+        let busy: f64 = self.axes().filter(|axis| spread.along(*axis) > 1).map(busy).product();
+        time *= 1.0 + 0.25 * (1.0 - busy);
+        // idle places cost nothing, but warps that are not needed are in the way of others
+        let waves = warps / WARPS_AT_ONCE;
+        time * (waves.max(1.0) + 0.1 * waves)
     }
 }
 

@@ -229,7 +229,7 @@ impl<'a> Builder<'a> {
             Term::I32(literal) => Rc::new(Expr::Int(literal.0)),
             Term::Bool(literal) => Rc::new(Expr::Bool(*literal)),
             Term::Position(index) => {
-                let index = self.dag.context.index(*index).clone();
+                let index = self.dag.context.index_expr(*index).clone();
                 self.integer(&index, None)
             }
             Term::Inside(inside) => {

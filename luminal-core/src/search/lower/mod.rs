@@ -5,6 +5,9 @@ mod expr;
 mod fold;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 pub use values::{Source, Value, ValueId, Values};
 
 use super::partition::{Form, Fused, When};
@@ -225,7 +228,7 @@ fn copy_whole(graph: &Graph, program: &mut Program, node: NodeId, from: ValueId,
             Dim::Fixed(_) => None,
             Dim::Free { index, .. } => Some(*index),
         };
-        kernel_axes.push(Axis { name: format!("i{i}"), max: dim.max(), free });
+        kernel_axes.push(Axis { name: format!("i{i}"), max: (*dim).max(), free });
     }
     let at: Vec<Affine> = (0..kernel_axes.len()).map(Affine::axis).collect();
     let index = at.iter().cloned().map(Index::Affine).collect();

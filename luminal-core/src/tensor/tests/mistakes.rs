@@ -78,7 +78,8 @@ fn slice() {
 fn concat_and_pad() {
     assert_mistake(
         || {
-            let (x, y): (T<(Batch, D<4>)>, T<(Batch, D<5>)>) = (input("x"), input("y"));
+            let x: T<(Batch, D<4>)> = input("x");
+            let y: T<(Batch, D<5>)> = input("y");
             output(&x.concat::<D<10>, _, 1>(Axis::<1>, y));
         },
         "concat: [Batch, 4] and [Batch, 5] along axis 1 give 9, but the result [Batch, 10] names 10",
@@ -169,11 +170,8 @@ mod other {
 fn free_dimensions() {
     assert_mistake(
         || output(&(input::<T<(Batch,)>>("x"), input::<T<(other::Batch,)>>("y"))),
-        &format!(
-            "input: two free dimensions are named `Batch`, one in `{here}` and one in `{here}::other`: rename one, or use one \
-             type for both",
-            here = module_path!()
-        ),
+        "input: two free dimensions are named `Batch`, one in `crate::tensor::tests::mistakes` and one in \
+         `crate::tensor::tests::mistakes::other`: rename one, or use one type for both",
     );
     assert_mistake(
         || output(&T::<(Batch,)>::full(1.0)),
@@ -193,7 +191,9 @@ fn free_dimensions() {
 #[test]
 fn a_model_does_something() {
     assert_mistake(
-        || drop(input::<T<(D<2>,)>>("x")),
+        || {
+            let _: T<(D<2>,)> = input("x");
+        },
         "the model returns nothing and changes no state (`&mut T`), so there is nothing to run",
     );
 }

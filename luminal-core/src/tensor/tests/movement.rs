@@ -133,7 +133,8 @@ fn pad_and_concat_spread_nothing() {
     let y = tensor(&[2, 3], vec![3.0, 4.0, 5.0, nan, -inf, 6.0]);
     let out = run(
         || {
-            let (x, y): (T<(D<2>, D<2>)>, T<(D<2>, D<3>)>) = (input("x"), input("y"));
+            let x: T<(D<2>, D<2>)> = input("x");
+            let y: T<(D<2>, D<3>)> = input("y");
             let joined: T<(D<2>, D<5>)> = x.concat(Axis::<1>, y);
             let padded: T<(D<5>, D<2>)> = x.pad(Axis::<0>, 1, -1.0);
             let row: T<(One, D<2>)> = x.max_keep(Axis::<0>);

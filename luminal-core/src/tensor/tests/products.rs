@@ -36,7 +36,9 @@ fn rows_and_columns() {
     let (x, w, v) = (mixed(&[4], 1), mixed(&[4, 5], 2), mixed(&[5], 3));
     let out = run(
         || {
-            let (x, w, v): (T<(D<4>,)>, T<(D<4>, D<5>)>, T<(D<5>,)>) = (input("x"), input("w"), input("v"));
+            let x: T<(D<4>,)> = input("x");
+            let w: T<(D<4>, D<5>)> = input("w");
+            let v: T<(D<5>,)> = input("v");
             output(&(x.matmul(w), w.matmul(v), x.matmul(x)));
         },
         &[("x", &x), ("w", &w), ("v", &v)],
@@ -74,7 +76,8 @@ fn inner_dimension_of_one() {
     let (x, y) = (mixed(&[3, 1], 1), mixed(&[1, 4], 2));
     let out = run(
         || {
-            let (x, y): (T<(D<3>, One)>, T<(One, D<4>)>) = (input("x"), input("y"));
+            let x: T<(D<3>, One)> = input("x");
+            let y: T<(One, D<4>)> = input("y");
             output(&x.matmul(y));
         },
         &[("x", &x), ("y", &y)],
