@@ -63,9 +63,9 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found> {
     let saturated = algebra::saturate(&imported.dag, options.algebra);
     let variants = algebra::variants(&saturated, &imported.dag, options.variants);
     let count = variants.len();
-    let mut best: Option<Found> = None;
+    let mut best: Option<(f64, Found)> = None;
     for (number, dag) in variants.into_iter().enumerate() {
-        let Partition { kernels, bound, explored } =
+        let Partition { kernels, bound, cost, explored } =
             partition::partition(graph, &dag, options.machine, options.partition)?;
         log.push(format!(
             "variant {} of {count}: {} kernels, at least {:.3} us ({} states, {} candidate kernels)",
@@ -76,10 +76,11 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found> {
             explored.1
         ));
         // A tie goes to the earlier, which has less arithmetic.
-        if best.as_ref().is_none_or(|best| bound < best.bound * (1.0 - 1e-9)) {
-            best = Some(Found { dag, kernels, bound, log: Vec::new() });
+        if best.as_ref().is_none_or(|best| cost < best.0 * (1.0 - 1e-9)) {
+            best = Some((cost, Found { dag, kernels, bound, log: Vec::new() }));
         }
     }
-    let best = best.ok_or_else(|| Error::new("the search found no program; please report this model"))?;
+    let (_, best) =
+        best.ok_or_else(|| Error::new("the search found no program; please report this model"))?;
     Ok(Found { log, ..best })
 }

@@ -52,11 +52,24 @@ pub struct Work {
     pub flops: f64,
     /// Seconds of arithmetic.
     pub seconds: f64,
+    /// Of these, seconds of pointwise arithmetic on loaded operands of contractions: the kernel that made them could
+    /// have done it once, this one may have to repeat it for every tile.
+    pub repeatable: f64,
 }
+
+/// How much of [`Work::repeatable`] is charged on top of the bound: a little more than doing it once behind the
+/// contraction that makes the value, so that a bias or an activation goes there and not before the contraction that
+/// reads it, where it only seems to be free.
+const REPEATED: f64 = 1.1;
 
 impl Work {
     /// Seconds that a kernel takes at least: memory and arithmetic overlap, the launch does not.
     pub fn bound(&self, machine: &Machine) -> f64 {
         (self.bytes / machine.bandwidth).max(self.seconds) + machine.launch
+    }
+
+    /// What plans are compared by: the bound, and what may be repeated.
+    pub fn cost(&self, machine: &Machine) -> f64 {
+        self.bound(machine) + REPEATED * self.repeatable
     }
 }

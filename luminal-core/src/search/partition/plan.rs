@@ -43,6 +43,8 @@ pub struct Fused {
     pub when: When,
     /// Seconds that it takes at least.
     pub bound: f64,
+    /// What plans are compared by.
+    pub cost: f64,
     /// Arithmetic operations.
     pub flops: f64,
     /// Bytes read and written at least.
@@ -71,6 +73,8 @@ pub struct Partition {
     pub kernels: Vec<Fused>,
     /// Seconds of a run, at least.
     pub bound: f64,
+    /// What plans are compared by: the bound, and arithmetic that may be repeated.
+    pub cost: f64,
     /// States and candidate kernels that were looked at, for reports.
     pub explored: (usize, usize),
 }
@@ -134,7 +138,7 @@ pub fn partition(graph: &Graph, dag: &Dag, machine: Machine, limits: Limits) -> 
         let space = Space::new(problem, &candidates, limits.states);
         explored.0 += space.states.len();
         explored.1 += space.steps.len();
-        match space.solve(|step| step.bound) {
+        match space.solve(|step| step.cost) {
             Some((_, path)) => {
                 for step in path.into_iter().map(|step| &space.steps[step]) {
                     kernels.push(fused(problem, step.kernel, &step.outputs, when));
@@ -215,7 +219,8 @@ fn product_below(problem: &Problem, i: usize) -> NodeSet {
 /// A step of a plan with everything that later stages ask for.
 pub(super) fn fused(problem: &Problem, kernel: &Candidate, outputs: &[usize], when: When) -> Fused {
     let work = problem.work(&kernel.set, outputs);
-    let (bound, Work { bytes, flops, .. }) = (work.bound(&problem.machine), work);
+    let (bound, cost) = (work.bound(&problem.machine), work.cost(&problem.machine));
+    let Work { bytes, flops, .. } = work;
     // Inline values are computed here like the rest.
     let mut set = kernel.set.clone();
     let mut inputs = kernel.leaves.clone();
@@ -250,6 +255,7 @@ pub(super) fn fused(problem: &Problem, kernel: &Candidate, outputs: &[usize], wh
         fold: kernel.fold,
         when,
         bound,
+        cost,
         flops,
         bytes,
     }
@@ -271,6 +277,7 @@ pub(super) fn finish(dag: &Dag, kernels: Vec<Fused>, explored: (usize, usize)) -
     if let Some(root) = wanted.into_iter().find(|root| !stored.contains(&root.term)) {
         return Err(Error::new(format!("no kernel stores node {}; please report this model", root.node)));
     }
-    let bound = kernels.iter().filter(|kernel| kernel.when == When::Run).map(|kernel| kernel.bound).sum();
-    Ok(Partition { kernels, bound, explored })
+    let runs = || kernels.iter().filter(|kernel| kernel.when == When::Run);
+    let (bound, cost) = (runs().map(|kernel| kernel.bound).sum(), runs().map(|kernel| kernel.cost).sum());
+    Ok(Partition { kernels, bound, cost, explored })
 }

@@ -15,8 +15,8 @@ use std::collections::HashMap;
 pub(super) struct Step<'c> {
     pub kernel: &'c Candidate,
     pub outputs: Vec<usize>,
-    /// Seconds, at least.
-    pub bound: f64,
+    /// What plans are compared by.
+    pub cost: f64,
 }
 
 /// The states that plans go through. State 0 needs the roots.
@@ -42,6 +42,7 @@ impl Way<'_> {
         self.next.is_subset(&other.next)
             && self.bytes <= other.bytes
             && self.kernel.work.seconds <= other.kernel.work.seconds
+            && self.kernel.work.repeatable <= other.kernel.work.repeatable
             && self.kernel.form <= other.kernel.form
     }
 }
@@ -73,8 +74,8 @@ impl<'c> Space<'c> {
             for way in prune(deepest.map_or(Vec::new(), |value| ways(problem, &candidates[&value], &need))) {
                 let key = (std::ptr::from_ref(way.kernel), way.outputs.clone());
                 let step = *steps.entry(key).or_insert_with(|| {
-                    let bound = problem.work(&way.kernel.set, &way.outputs).bound(&problem.machine);
-                    space.steps.push(Step { kernel: way.kernel, outputs: way.outputs, bound });
+                    let cost = problem.work(&way.kernel.set, &way.outputs).cost(&problem.machine);
+                    space.steps.push(Step { kernel: way.kernel, outputs: way.outputs, cost });
                     space.steps.len() - 1
                 });
                 let next = *numbers.entry(way.next.clone()).or_insert_with(|| {

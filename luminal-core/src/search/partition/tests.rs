@@ -21,7 +21,7 @@ fn small() -> Vec<(String, Graph)> {
 }
 
 fn cheapest(problem: &Problem, candidates: &Candidates) -> f64 {
-    Space::new(problem, candidates, LIMITS.states).solve(|step| step.bound).unwrap().0
+    Space::new(problem, candidates, LIMITS.states).solve(|step| step.cost).unwrap().0
 }
 
 /// The optimum by another way: Dijkstra over sets of stored values, kernels in any order, any side outputs. None if there
@@ -35,7 +35,7 @@ fn brute_force(problem: &Problem, candidates: &Candidates, limit: usize) -> Opti
         for choice in 0..1usize << side.len() {
             let chosen = side.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1).map(|(_, i)| *i);
             let outputs: Vec<usize> = kernel.sinks.iter().copied().chain(chosen).collect();
-            let cost = problem.work(&kernel.set, &outputs).bound(&problem.machine);
+            let cost = problem.work(&kernel.set, &outputs).cost(&problem.machine);
             kernels.push((kernel.leaves.clone(), NodeSet::of(problem.dag.nodes.len(), outputs), cost));
         }
     }
