@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::dtype::Dtype;
-use crate::graph::samples;
+use crate::graph::{Dim, samples};
 use crate::kernel::ir::{Item, Space};
 use crate::kernel::meaning::{self, Rounding, Values as Elements};
 use crate::reference::{self, Data, Feeds, Tensor, Tolerance, compare};
-use crate::search::testing::{cases, models};
+use crate::search::testing::{build, cases, models};
 use crate::search::{Options as SearchOptions, search};
 
 /// The elements of a tensor, at the positions that they have in memory for sizes at their bounds.
@@ -215,7 +215,12 @@ fn borders_of_the_model_are_tensors_of_their_own() {
 /// A conv's padding is guarded loads, not selections; its epilogue runs on the reduced value.
 #[test]
 fn padding_becomes_guards_and_what_follows_a_sum_its_epilogue() {
-    let (_, graph) = models::small().into_iter().find(|(name, _)| name.contains("CNN")).unwrap();
+    let mut g = Graph::default();
+    let x = g.input("x", &[Dim::Fixed(3), Dim::Fixed(7), Dim::Fixed(7)], Dtype::F32);
+    let y = build::conv3(&mut g, x, "conv", 4, 1);
+    let y = build::channel_bias(&mut g, y, "bias");
+    let y = build::relu(&mut g, y);
+    let graph = build::output(g, y);
     let found = search(&graph, &SearchOptions::default()).unwrap();
     let program = lower(&graph, &found, &Options::default()).unwrap();
     let first = &program.kernels[0].kernel;
