@@ -4,7 +4,6 @@
 pub use luminal_core::axes;
 pub use luminal_core::error::{Error, Result};
 pub use luminal_core::graph;
-pub use luminal_core::reference;
 pub use luminal_core::runtime::{Device, KernelTime};
 pub use luminal_core::tensor::nn;
 pub use luminal_core::tensor::nn::{Conv2d, Linear};
@@ -29,6 +28,18 @@ pub struct Model {
     pub line: u32,
     /// Runs the function once and so records its graph.
     pub trace: fn(),
+}
+
+/// The reference interpreter: computes the graph of a model, [`Graph::parse`](graph::Graph::parse) of its `GRAPH`, slowly
+/// and by definition.
+///
+/// Its tensors have another name here than in `luminal-core`: where two types are called `Tensor`, rustc prints
+/// `luminal::Tensor<..>` in every message about a model.
+pub mod reference {
+    pub use luminal_core::reference::Tensor as DenseTensor;
+    pub use luminal_core::reference::{
+        Data, Evaluation, Feeds, Tolerance, compare, random_feeds, random_negative_feeds, run,
+    };
 }
 
 /// What generated code names. Not for use by hand: it changes with the code generators.

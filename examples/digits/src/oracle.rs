@@ -6,7 +6,7 @@ use crate::digit::{Digit, SIDE};
 use crate::model;
 use luminal::Weights;
 use luminal::graph::{Graph, Op};
-use luminal::reference::{self, Feeds, Tensor};
+use luminal::reference::{self, DenseTensor, Feeds};
 
 /// The traced graph of the model with its weights.
 pub struct Oracle {
@@ -28,7 +28,7 @@ impl Oracle {
                     let stored = weights.tensor(name).ok_or_else(|| format!("no tensor `{name}`"))?;
                     let elements: Vec<f32> =
                         stored.data.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-                    feeds.insert(name.clone(), Tensor::new(&graph.sizes(id, &[]), elements)?);
+                    feeds.insert(name.clone(), DenseTensor::new(&graph.sizes(id, &[]), elements)?);
                 }
                 _ => {}
             }
@@ -38,7 +38,7 @@ impl Oracle {
 
     /// What a picture shows.
     pub fn classify(&mut self, digit: &Digit) -> Result<Probabilities> {
-        let image = Tensor::new(&[1, 1, SIDE, SIDE], digit.input().to_vec())?;
+        let image = DenseTensor::new(&[1, 1, SIDE, SIDE], digit.input().to_vec())?;
         self.feeds.insert(self.input.clone(), image);
         let evaluation = reference::run(&self.graph, &self.feeds, &[])?;
         let elements = evaluation.outputs[0].as_f32().ok_or("the model returns no f32")?;
