@@ -8,9 +8,7 @@ use crate::graph::{FreeDim, Graph, Op};
 use crate::kernel::ir::{Buffer as KernelBuffer, Kernel, Space, Storage};
 use crate::kernel::tile::Program as TileProgram;
 use crate::plan::memory::{self, ALIGNMENT};
-use crate::plan::{
-    self, Access, Buffer, Digit, Free, GridAxis, Launch, Packing, Param, Place, Plan, Port,
-};
+use crate::plan::{self, Access, Buffer, Digit, Free, GridAxis, Launch, Packing, Param, Place, Plan, Port};
 use crate::search::lower::{Lowered, Program, Source, ValueId};
 use crate::search::partition::When;
 use std::borrow::Cow;
@@ -184,9 +182,8 @@ impl Assembler<'_> {
     /// Gives intermediates their offsets; those that are never alive together share memory.
     fn arena(&mut self) -> usize {
         let run: Vec<&Lowered> = self.program.kernels.iter().filter(|k| k.when == When::Run).collect();
-        let wanted: Vec<usize> = (0..self.buffers.len())
-            .filter(|b| self.buffers[*b].place == Place::Arena(usize::MAX))
-            .collect();
+        let wanted: Vec<usize> =
+            (0..self.buffers.len()).filter(|b| self.buffers[*b].place == Place::Arena(usize::MAX)).collect();
         let mut lifetimes = vec![];
         for buffer in &wanted {
             let used = |lowered: &&Lowered| {
@@ -213,10 +210,10 @@ impl Assembler<'_> {
         for (id, node) in self.graph.nodes.iter().enumerate() {
             let Op::Param(name) = &node.op else { continue };
             let copies = self.value(id).and_then(|value| self.of_weight.get(&value));
-            let packings = copies.into_iter().flatten().map(|(storage, buffer)| Packing {
-                buffer: *buffer,
-                storage: digits(storage).into(),
-            });
+            let packings = copies
+                .into_iter()
+                .flatten()
+                .map(|(storage, buffer)| Packing { buffer: *buffer, storage: digits(storage).into() });
             params.push(Param {
                 name: name.clone().into(),
                 dtype: node.dtype,

@@ -5,8 +5,8 @@ use super::Options;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Op};
 use crate::kernel::ir::{Freedom, Kernel, Storage};
-use crate::kernel::{schedule, text};
 use crate::kernel::tile::Program as TileProgram;
+use crate::kernel::{schedule, text};
 use crate::search::lower::{Lowered, Program, Source, ValueId};
 use crate::search::partition::When;
 use std::collections::BTreeMap;
@@ -80,7 +80,9 @@ fn constrain(
         let border = program.outputs.contains(value) || program.writes.iter().any(|(_, to)| to == value);
         buffer.freedom = match program.values.list[*value].source {
             // A weight is reordered for the kernels that run every time; those at load read it as it is.
-            Source::Given(node) if matches!(graph.nodes[node].op, Op::Param(_)) && lowered.when == When::Run => {
+            Source::Given(node)
+                if matches!(graph.nodes[node].op, Op::Param(_)) && lowered.when == When::Run =>
+            {
                 Freedom::Pack
             }
             Source::Given(_) => Freedom::Fixed,
@@ -95,7 +97,9 @@ fn constrain(
 }
 
 fn new_unit(kernel: Kernel, lowered: &Lowered, name: String, options: &Options) -> Result<Unit> {
-    let failed = |error: Error| Error::new(format!("no schedule for a kernel of {}: {error}", lowered.fused.join(", ")));
+    let failed = |error: Error| {
+        Error::new(format!("no schedule for a kernel of {}: {error}", lowered.fused.join(", ")))
+    };
     let candidates = schedule::candidates(&kernel, &options.machine).len();
     let (_, mut program, predicted) = schedule::best(&name, &kernel, &options.machine).map_err(failed)?;
     program.notes = lowered.fused.clone();

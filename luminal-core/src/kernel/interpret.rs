@@ -245,15 +245,19 @@ impl<'a> Machine<'a> {
     ) -> Result<()> {
         let info = &self.program.kernel.buffers[buffer];
         for slot in tile.layout.slots(axes) {
+            // All lanes compute before any stores: a value that lanes share may replace what it was computed from.
             let mut lanes: Lanes = vec![None; self.program.lanes];
             for (lane, held) in lanes.iter_mut().enumerate() {
                 let point = self.point(tile, &slot, lane, acc);
-                if !self.is_on(&point, axes) {
-                    continue;
+                if self.is_on(&point, axes) {
+                    *held = Some(self.eval(value, &point)?);
                 }
-                let value = self.eval(value, &point)?;
+            }
+            for (lane, held) in lanes.iter().enumerate() {
+                let Some(value) = *held else { continue };
+                let point = self.point(tile, &slot, lane, acc);
                 match info.space {
-                    Space::Register => *held = Some(value),
+                    Space::Register => {}
                     Space::Scratch => {
                         let place = self.place(info, at.iter().map(|at| self.relative(at, &point)))?;
                         self.scratch[buffer][place] = Some(value);

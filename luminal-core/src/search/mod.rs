@@ -11,7 +11,7 @@ pub mod lower;
 pub mod partition;
 pub mod term;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

@@ -20,7 +20,12 @@ const MANY: f64 = 2e7;
 ///
 /// # Errors
 /// The first difference, with everything needed to see it again.
-pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, free: &[FreeDim], seed: u64) -> Result<Agreement> {
+pub unsafe fn check_kernel(
+    unit: &Unit,
+    function: KernelFn,
+    free: &[FreeDim],
+    seed: u64,
+) -> Result<Agreement> {
     let mut agreement = Agreement::default();
     let fills = match work(&unit.kernel) > MANY {
         true => &[Fill::Mixed][..],
@@ -48,7 +53,11 @@ fn free_sizes(free: &[FreeDim]) -> Vec<Vec<usize>> {
         return vec![vec![]];
     }
     let all = |size: &dyn Fn(usize) -> usize| free.iter().map(|d| size(d.max)).collect::<Vec<_>>();
-    vec![all(&|max| max), all(&|max| max.div_ceil(2) | 1).iter().zip(free).map(|(n, d)| (*n).min(d.max)).collect(), all(&|max| max.min(1))]
+    vec![
+        all(&|max| max),
+        all(&|max| max.div_ceil(2) | 1).iter().zip(free).map(|(n, d)| (*n).min(d.max)).collect(),
+        all(&|max| max.min(1)),
+    ]
 }
 
 struct Case<'a> {
@@ -108,7 +117,8 @@ fn reduced(kernel: &Kernel) -> f64 {
 /// Compares computed values with the meaning. The order of a sum is free, so an element may differ by what rounding
 /// `terms` terms can do, and by four times what rounding each operation changes.
 fn compare(computed: &Values, rounded: &Values, exact: &Values, terms: f64) -> Result<Agreement> {
-    let (Values::Float(computed), Values::Float(rounded), Values::Float(exact)) = (computed, rounded, exact) else {
+    let (Values::Float(computed), Values::Float(rounded), Values::Float(exact)) = (computed, rounded, exact)
+    else {
         for place in 0..computed.len() {
             if computed.get(place) != rounded.get(place) {
                 let (found, expected) = (computed.get(place), rounded.get(place));
@@ -124,7 +134,9 @@ fn compare(computed: &Values, rounded: &Values, exact: &Values, terms: f64) -> R
         let error = (found - exact).abs();
         let same = found == rounded || (found.is_nan() && rounded.is_nan());
         if !same && (found.is_nan() || rounded.is_nan() || !found.is_finite() || error > allowed) {
-            return Err(Error::new(format!("element {place} is {found:e}, expected {exact:e} (+- {allowed:.1e})")));
+            return Err(Error::new(format!(
+                "element {place} is {found:e}, expected {exact:e} (+- {allowed:.1e})"
+            )));
         }
         if error.is_finite() {
             worst = worst.max(error / scale);
@@ -135,8 +147,5 @@ fn compare(computed: &Values, rounded: &Values, exact: &Values, terms: f64) -> R
 
 /// Everything about a kernel that disagrees, for a report to the developers.
 pub fn reproducer(unit: &Unit, error: &Error, c_text: &str) -> String {
-    format!(
-        "{error}\n\nkernel:\n{}\n\ntile program:\n{}\n\nC:\n{c_text}\n",
-        unit.kernel, unit.program
-    )
+    format!("{error}\n\nkernel:\n{}\n\ntile program:\n{}\n\nC:\n{c_text}\n", unit.kernel, unit.program)
 }

@@ -2,8 +2,8 @@
 
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
-use crate::kernel::ir::{Buffer, Kernel};
 use crate::kernel::interpret::{from_storage, to_storage};
+use crate::kernel::ir::{Buffer, Kernel};
 use crate::kernel::meaning::Values;
 
 /// Bytes behind each argument that a kernel must leave alone.
@@ -46,7 +46,10 @@ impl Memory {
         let flat: Vec<u8> = self.blocks[argument].iter().flat_map(|line| line.0).collect();
         let (content, guard) = flat.split_at(self.bytes[argument]);
         if let Some(position) = guard.iter().position(|byte| *byte != PATTERN) {
-            return Err(Error::new(format!("it writes {position} bytes behind the end of `{}`", buffer.name)));
+            return Err(Error::new(format!(
+                "it writes {position} bytes behind the end of `{}`",
+                buffer.name
+            )));
         }
         Ok(from_storage(buffer, &parse(buffer.dtype, content)))
     }

@@ -26,9 +26,9 @@ pub fn check_model(graph: &Graph, plan: &'static Plan, device: Device, seed: u64
             feeds.insert(name.clone(), tensor.clone());
         }
         let expected = reference::run(graph, &feeds, free)?;
-        let inputs: Vec<(Vec<u8>, &[usize])> = inputs_of(graph, &feeds).map(|t| (bytes(&t.data), &t.shape[..])).collect();
-        let inputs: Vec<InputRef<'_>> =
-            inputs.iter().map(|(data, sizes)| InputRef { data, sizes }).collect();
+        let inputs: Vec<(Vec<u8>, &[usize])> =
+            inputs_of(graph, &feeds).map(|t| (bytes(&t.data), &t.shape[..])).collect();
+        let inputs: Vec<InputRef<'_>> = inputs.iter().map(|(data, sizes)| InputRef { data, sizes }).collect();
         session.run(&inputs)?;
         for (position, tensor) in expected.outputs.iter().enumerate() {
             let computed = session.output(position);

@@ -4,6 +4,8 @@ mod candidates;
 mod grid;
 mod machine;
 mod nests;
+#[cfg(test)]
+mod tests;
 mod wish;
 
 pub use candidates::{best, candidates};

@@ -70,9 +70,10 @@ impl<'a> Cone<'a> {
                 return false;
             }
             let between: BTreeSet<Id> = self.below(last, &above, reduction);
-            between.iter().filter(|id| **id != last).all(|id| {
-                !self.is_output(*id) && self.users(*id).iter().all(|user| between.contains(user))
-            })
+            between
+                .iter()
+                .filter(|id| **id != last)
+                .all(|id| !self.is_output(*id) && self.users(*id).iter().all(|user| between.contains(user)))
         };
         above.iter().rev().copied().find(|id| fits(*id)).unwrap_or(reduction)
     }
@@ -83,7 +84,10 @@ impl<'a> Cone<'a> {
         let mut queue = vec![last];
         while let Some(id) = queue.pop() {
             for value in self.dag.node(id).values() {
-                if (*value == reduction || above.contains(value)) && found.insert(*value) && *value != reduction {
+                if (*value == reduction || above.contains(value))
+                    && found.insert(*value)
+                    && *value != reduction
+                {
                     queue.push(*value);
                 }
             }
@@ -115,7 +119,8 @@ impl<'a> Cone<'a> {
             }
             let dear = matches!(self.dag.node(id), Term::Exp2(_) | Term::Log2(_) | Term::Sin(_));
             let twice = dear && self.users(id).len() > 1;
-            let again = self.dag.free(id) != axes && self.needs_reduction(id) && !self.dag.free(id).is_empty();
+            let again =
+                self.dag.free(id) != axes && self.needs_reduction(id) && !self.dag.free(id).is_empty();
             if (twice || again) && self.dag.free(id).meets(self.dag.reduced_axes(reduction)) {
                 found.push(id);
             } else {
@@ -137,7 +142,8 @@ impl<'a> Cone<'a> {
 /// Fills the builder's kernel with the definitions of a cone.
 pub fn define(graph: &Graph, cone: &Cone<'_>, fold: Option<&Fold>, builder: &mut Builder<'_>) -> Result<()> {
     let mut written = BTreeSet::new();
-    let reductions: Vec<Id> = cone.set.iter().copied().filter(|id| cone.dag.node(*id).is_reduction()).collect();
+    let reductions: Vec<Id> =
+        cone.set.iter().copied().filter(|id| cone.dag.node(*id).is_reduction()).collect();
     let streamed = fold.map(|fold| Streamed::new(cone, fold, &reductions)).transpose()?;
     let is_streamed = |id: &Id| streamed.as_ref().is_some_and(|s| s.contains(*id));
     let first = reductions.iter().position(is_streamed).unwrap_or(reductions.len());
@@ -262,7 +268,9 @@ pub fn write(
     let mut at = vec![];
     for index in index {
         let Some(affine) = builder.affine(index) else {
-            return Err(Error::new(format!("a value is stored under an index that is not affine: {index:?}")));
+            return Err(Error::new(format!(
+                "a value is stored under an index that is not affine: {index:?}"
+            )));
         };
         at.push(affine);
     }
@@ -272,6 +280,15 @@ pub fn write(
             axes.push(*axis);
         }
     }
-    builder.kernel.items.push(Item::Def(Def { dst, axes, at, reduce, init: None, expr, epilogue, pre: vec![] }));
+    builder.kernel.items.push(Item::Def(Def {
+        dst,
+        axes,
+        at,
+        reduce,
+        init: None,
+        expr,
+        epilogue,
+        pre: vec![],
+    }));
     Ok(())
 }

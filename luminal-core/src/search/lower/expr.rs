@@ -5,7 +5,9 @@ use super::values::{ValueId, Values};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::{Dim, Graph, Unary};
-use crate::kernel::ir::{Affine, AxisId, Binary, Buffer, BufferId, E, Expr, Freedom, Guard, Index, Kernel, Space};
+use crate::kernel::ir::{
+    Affine, AxisId, Binary, Buffer, BufferId, E, Expr, Freedom, Guard, Index, Kernel, Space,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -306,7 +308,8 @@ impl<'a> Builder<'a> {
         let then_value = self.expr(then)?;
         let zero = matches!(self.dag.node(otherwise), Term::F32(v) if v.value().to_bits() == 0);
         if zero
-            && let (Term::Inside(inside), Expr::Load { guards, .. }) = (self.dag.node(condition), &*then_value)
+            && let (Term::Inside(inside), Expr::Load { guards, .. }) =
+                (self.dag.node(condition), &*then_value)
         {
             let inside = self.dag.context.inside(*inside).clone();
             if let (Some(at), Dim::Fixed(extent)) = (self.affine(&inside.at), inside.extent)
@@ -398,7 +401,9 @@ impl<'a> Builder<'a> {
             };
             for def in defs {
                 def.dst = number(def.dst);
-                for value in [Some(&mut def.expr), def.epilogue.as_mut(), def.init.as_mut()].into_iter().flatten() {
+                for value in
+                    [Some(&mut def.expr), def.epilogue.as_mut(), def.init.as_mut()].into_iter().flatten()
+                {
                     *value = renumber(value, &number, &mut HashMap::new());
                 }
             }

@@ -48,8 +48,11 @@ pub struct Streamed<'a> {
 impl<'a> Streamed<'a> {
     pub fn new(cone: &Cone<'_>, fold: &'a Fold, reductions: &[Id]) -> Result<Streamed<'a>> {
         let member = |id: &Id| fold.components.iter().any(|c| c.reduction == *id);
-        let inside =
-            reductions.iter().copied().filter(|id| member(id) || cone.dag.free(*id).meets(fold.axes)).collect();
+        let inside = reductions
+            .iter()
+            .copied()
+            .filter(|id| member(id) || cone.dag.free(*id).meets(fold.axes))
+            .collect();
         Ok(Streamed { fold, inside })
     }
 
@@ -197,7 +200,8 @@ impl<'a> Streamed<'a> {
             None => ratio,
         };
         // Kept: several running values use it, and each would compute it again for every position of its own axes.
-        let free = products.iter().flat_map(|p| &p.factors).fold(AxisSet::EMPTY, |set, id| set | cone.dag.free(*id));
+        let free =
+            products.iter().flat_map(|p| &p.factors).fold(AxisSet::EMPTY, |set, id| set | cone.dag.free(*id));
         let (buffer, axes) = builder.local(free, Dtype::F32);
         define(builder, buffer, &axes, value);
         let kept = load(buffer, &axes);

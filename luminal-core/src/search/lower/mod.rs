@@ -10,9 +10,9 @@ mod tests;
 
 pub use values::{Source, Value, ValueId, Values};
 
+use super::Found;
 use super::partition::{Form, Fused, When};
 use super::term::{Dag, Id, Term};
-use super::Found;
 use crate::error::Result;
 use crate::graph::{Graph, NodeId, Op};
 use crate::kernel::ir::Kernel;
@@ -93,7 +93,8 @@ fn order(program: &mut Program) {
         let ready = left.iter().position(|kernel| {
             let reads = kernel.args.iter().zip(&kernel.writes).filter(|(_, writes)| !**writes);
             let late = |value: &ValueId| {
-                left.iter().any(|other| other.args.iter().zip(&other.writes).any(|(arg, w)| *w && arg == value))
+                left.iter()
+                    .any(|other| other.args.iter().zip(&other.writes).any(|(arg, w)| *w && arg == value))
             };
             !reads.into_iter().any(|(value, _)| late(value))
         });
@@ -102,13 +103,7 @@ fn order(program: &mut Program) {
     }
 }
 
-fn cone(
-    graph: &Graph,
-    dag: &Dag,
-    values: &mut Values,
-    fused: &Fused,
-    options: &Options,
-) -> Result<Lowered> {
+fn cone(graph: &Graph, dag: &Dag, values: &mut Values, fused: &Fused, options: &Options) -> Result<Lowered> {
     let mut builder = Builder::new(graph, dag, values, &fused.set);
     let cone = Cone::new(dag, &fused.set, &fused.outputs);
     let fold = fold::choose(&cone, fused.fold, options);
@@ -195,7 +190,8 @@ fn outputs(graph: &Graph, program: &mut Program) {
         let value = program.values.of_node(graph, node);
         let given = matches!(program.values.list[value].source, Source::Given(_));
         let at_load = program.kernels.iter().any(|kernel| {
-            kernel.when == When::Load && kernel.args.iter().zip(&kernel.writes).any(|(arg, w)| *w && *arg == value)
+            kernel.when == When::Load
+                && kernel.args.iter().zip(&kernel.writes).any(|(arg, w)| *w && *arg == value)
         });
         let own = if given || at_load || taken.contains(&node) {
             let copy = program.values.copy_of(graph, node, source);
@@ -216,8 +212,8 @@ fn outputs(graph: &Graph, program: &mut Program) {
 }
 
 fn copy_whole(graph: &Graph, program: &mut Program, node: NodeId, from: ValueId, to: ValueId) {
-    use crate::kernel::ir::{Affine, Axis, Def, Expr, Index, Item};
     use crate::graph::Dim;
+    use crate::kernel::ir::{Affine, Axis, Def, Expr, Index, Item};
     let mut values = std::mem::take(&mut program.values);
     let dag = Dag::default();
     let mut builder = Builder::new(graph, &dag, &mut values, &[]);

@@ -198,9 +198,15 @@ fn borders_of_the_model_are_tensors_of_their_own() {
     let turned = graph.permute(x, &[1, 0]);
     let folded = graph.binary(crate::graph::Binary::Mul, w, w);
     let one = graph.constant(1.0, Dtype::F32);
-    for (name, node) in
-        [("x", x), ("w", w), ("sum", sum), ("again", sum), ("turned", turned), ("folded", folded), ("one", one)]
-    {
+    for (name, node) in [
+        ("x", x),
+        ("w", w),
+        ("sum", sum),
+        ("again", sum),
+        ("turned", turned),
+        ("folded", folded),
+        ("one", one),
+    ] {
         graph.outputs.push((name.into(), node));
     }
     graph.writes = vec![(first, second), (second, first)];
