@@ -16,7 +16,15 @@ mod models;
 
 #[cfg(feature = "selftest")]
 fn main() {
-    build::Compiler::new().model(models::classify::MODEL).run();
+    use models::blocks;
+    build::Compiler::new()
+        .model(models::classify::MODEL)
+        .model(blocks::attention::MODEL)
+        .model(blocks::long_attention::MODEL)
+        .model(blocks::cnn::MODEL)
+        .model(blocks::step::MODEL)
+        .model(blocks::words::MODEL)
+        .run();
 }
 
 #[cfg(not(feature = "selftest"))]

@@ -88,7 +88,10 @@ impl Package {
     fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO"));
         command.current_dir(&self.folder).args(arguments).arg("--offline");
-        command.env("CARGO_TARGET_DIR", &self.target).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+        command
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS");
         command
     }
 
@@ -117,7 +120,12 @@ impl Package {
     fn generated(&self, name: &str) -> Vec<PathBuf> {
         let folders = fs::read_dir(self.target.join("debug/build")).into_iter().flatten();
         let mine = folders.map(|f| f.unwrap().path()).filter(|f| {
-            f.file_name().unwrap().to_str().unwrap().rsplit_once('-').is_some_and(|(package, _)| package == name)
+            f.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .rsplit_once('-')
+                .is_some_and(|(package, _)| package == name)
         });
         mine.flat_map(|folder| fs::read_dir(folder.join("out")).into_iter().flatten())
             .map(|file| file.unwrap().path())
@@ -160,7 +168,8 @@ fn the_program_needs_nothing_of_the_build() {
     for (file, hidden) in &hidden {
         fs::rename(file, hidden).unwrap();
     }
-    let output = Command::new(elsewhere.join("program")).current_dir(&elsewhere).env_clear().output().unwrap();
+    let output =
+        Command::new(elsewhere.join("program")).current_dir(&elsewhere).env_clear().output().unwrap();
     for (file, hidden) in &hidden {
         fs::rename(hidden, file).unwrap();
     }

@@ -32,7 +32,7 @@ pub(super) fn compile(folder: &Folder, model: &Traced) -> Result<()> {
     folder.write(&model.name, "kernels.txt", &report(&compiled))?;
     let objects = native(folder, model, &mut compiled)?;
     compiled.plan.ptx = ptx.into();
-    let symbols: Vec<Vec<(Isa, String)>> = compiled.plan.kernels.iter().map(|kernel| symbols(kernel)).collect();
+    let symbols: Vec<Vec<(Isa, String)>> = compiled.plan.kernels.iter().map(symbols).collect();
     let ptx_file = format!("{}.ptx", model.name);
     let text = emit::emit(&compiled.plan, &symbols, &Files { folder: "OUT_DIR", ptx: Some(&ptx_file) });
     match objects {

@@ -84,10 +84,9 @@ impl<'a> Cone<'a> {
         let mut queue = vec![last];
         while let Some(id) = queue.pop() {
             for value in self.dag.node(id).values() {
-                if (*value == reduction || above.contains(value))
-                    && found.insert(*value)
-                    && *value != reduction
-                {
+                if *value == reduction {
+                    found.insert(*value);
+                } else if above.contains(value) && found.insert(*value) {
                     queue.push(*value);
                 }
             }

@@ -1,0 +1,219 @@
+//! Compiled models against the reference interpreter: the code in this binary on the CPU, every instruction set that this
+//! machine has; and the PTX in this binary, run by the interpreter.
+
+mod models;
+
+use luminal::graph::{Dim, Graph, Op};
+use luminal::reference::{self, Data, DenseTensor as Tensor, Feeds, Tolerance, compare};
+use luminal::rt::{Dtype, GridAxis, InputRef, Isa, Plan, Session};
+use luminal::{Device, Weights};
+use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
+use models::{blocks, classify};
+
+const TOLERANCE: Tolerance = Tolerance { absolute: 2e-5, relative: 2e-5 };
+
+struct Model {
+    graph: Graph,
+    plan: &'static Plan,
+}
+
+fn all() -> Vec<Model> {
+    let model = |text: &str, plan| Model { graph: Graph::parse(text).unwrap(), plan };
+    vec![
+        model(classify::GRAPH, &classify::PLAN),
+        model(blocks::attention::GRAPH, &blocks::attention::PLAN),
+        model(blocks::long_attention::GRAPH, &blocks::long_attention::PLAN),
+        model(blocks::cnn::GRAPH, &blocks::cnn::PLAN),
+        model(blocks::step::GRAPH, &blocks::step::PLAN),
+        model(blocks::words::GRAPH, &blocks::words::PLAN),
+    ]
+}
+
+fn bytes(data: &Data) -> Vec<u8> {
+    match data {
+        Data::F32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+        Data::I32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+        Data::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
+    }
+}
+
+fn tensor(dtype: Dtype, shape: &[usize], bytes: &[u8]) -> Tensor {
+    let words = bytes.as_chunks::<4>().0;
+    let data = match dtype {
+        Dtype::F32 => Data::F32(words.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
+        Dtype::I32 => Data::I32(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
+        Dtype::Bool => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
+    };
+    Tensor { shape: shape.to_vec(), data }
+}
+
+impl Model {
+    fn named<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
+        self.graph.nodes.iter().filter_map(move |node| match &node.op {
+            Op::Input(name) | Op::Param(name) | Op::State(name) if node.op.name() == kind => {
+                Some(name.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    /// Feeds of a first run: states are zero.
+    fn feeds(&self, free: &[usize], seed: u64) -> Feeds {
+        let mut feeds = reference::random_feeds(&self.graph, free, seed).unwrap();
+        for name in self.named("state") {
+            let zeros = Tensor::zeros(&feeds[name].shape, feeds[name].dtype());
+            feeds.insert(name.into(), zeros);
+        }
+        feeds
+    }
+
+    fn free_sizes(&self) -> Vec<Vec<usize>> {
+        let max: Vec<usize> = self.graph.free.iter().map(|d| d.max).collect();
+        match max.is_empty() {
+            true => vec![vec![]],
+            false => [1, 2, 7, usize::MAX].map(|n| max.iter().map(|m| n.min(*m)).collect()).into(),
+        }
+    }
+}
+
+#[test]
+fn cpu_code_agrees_with_the_reference() {
+    for model in all() {
+        let name = &model.plan.model;
+        for isa in [Isa::X86V3, Isa::Baseline] {
+            let bounds: Vec<usize> = model.graph.free.iter().map(|d| d.max).collect();
+            let first = model.feeds(&bounds, 7);
+            let weights = Weights::from_tensors(model.named("param").map(|name| {
+                let tensor = &first[name];
+                (name, tensor.dtype(), tensor.shape.clone(), bytes(&tensor.data))
+            }));
+            let device = Device::cpu().limited_to(isa);
+            let mut session = Session::new(model.plan, device, &weights.unwrap()).unwrap();
+            let mut states: Feeds =
+                model.named("state").map(|name| (name.into(), first[name].clone())).collect();
+            for (number, free) in model.free_sizes().iter().enumerate() {
+                let mut feeds = model.feeds(free, 100 + number as u64);
+                let kept = model.named("param").map(|name| (name.to_string(), first[name].clone()));
+                feeds.extend(kept.chain(states.clone()));
+                let expected = reference::run(&model.graph, &feeds, free).unwrap();
+                let inputs: Vec<_> =
+                    model.named("input").map(|name| (bytes(&feeds[name].data), &feeds[name].shape)).collect();
+                let inputs: Vec<_> = inputs.iter().map(|(data, sizes)| InputRef { data, sizes }).collect();
+                session.run(&inputs).unwrap();
+                for (position, wanted) in expected.outputs.iter().enumerate() {
+                    let output = session.output(position);
+                    let computed = tensor(wanted.dtype(), output.sizes, output.data);
+                    compare(wanted, &computed, TOLERANCE).unwrap_or_else(|e| {
+                        panic!("{name}, output {position}, {device}, free {free:?}: {e}")
+                    });
+                }
+                states = expected.states;
+            }
+        }
+    }
+}
+
+/// Blocks of a grid for these free sizes.
+fn blocks_of(grid: &[GridAxis], free: &[usize]) -> usize {
+    let size = |dim: Dim| match dim {
+        Dim::Fixed(n) => n,
+        Dim::Free { index, .. } => free[index],
+    };
+    grid.iter().map(|axis| size(axis.size).div_ceil(axis.block)).product()
+}
+
+/// Row-major at the bounds of free sizes: how tensors lie on a GPU.
+fn spread(tensor: &Tensor, bounds: &[usize]) -> Vec<u8> {
+    let element = tensor.dtype().bytes();
+    let mut memory = vec![0; bounds.iter().product::<usize>() * element];
+    let compact = bytes(&tensor.data);
+    each(&tensor.shape, bounds, |number, place| {
+        memory[place * element..][..element].copy_from_slice(&compact[number * element..][..element]);
+    });
+    memory
+}
+
+fn gather(memory: &[u8], dtype: Dtype, shape: &[usize], bounds: &[usize]) -> Tensor {
+    let element = dtype.bytes();
+    let mut compact = vec![];
+    each(shape, bounds, |_, place| compact.extend(&memory[place * element..][..element]));
+    tensor(dtype, shape, &compact)
+}
+
+fn each(shape: &[usize], bounds: &[usize], mut visit: impl FnMut(usize, usize)) {
+    for number in 0..shape.iter().product() {
+        let (mut left, mut place, mut stride) = (number, 0, 1);
+        for (size, bound) in shape.iter().zip(bounds).rev() {
+            place += left % size * stride;
+            left /= size;
+            stride *= bound;
+        }
+        visit(number, place);
+    }
+}
+
+#[test]
+fn ptx_agrees_with_the_reference() {
+    for model in all() {
+        for order in [WarpOrder::Ascending, WarpOrder::Descending] {
+            for free in model.free_sizes() {
+                run_ptx(&model, &free, order);
+            }
+        }
+    }
+}
+
+/// Launches every kernel of a plan, as a GPU's runtime will.
+fn run_ptx(model: &Model, free: &[usize], order: WarpOrder) {
+    let plan = model.plan;
+    let feeds = model.feeds(free, 3);
+    let expected = reference::run(&model.graph, &feeds, free).unwrap();
+    let module = Module::parse(&plan.ptx).unwrap();
+    let mut memory = Memory::new();
+    let mut addresses: Vec<u64> =
+        plan.buffers.iter().map(|buffer| memory.allocate(buffer.bytes.max(4))).collect();
+    for port in plan.inputs.iter().chain(&*plan.states) {
+        let bounds: Vec<usize> = port.shape.iter().map(|&d| d.max()).collect();
+        addresses[port.buffer] = memory.upload(&spread(&feeds[&*port.name], &bounds));
+    }
+    for param in &*plan.params {
+        let address = memory.upload(&bytes(&feeds[&*param.name].data));
+        for packing in &*param.packings {
+            addresses[packing.buffer] = address; // on a GPU a weight lies as it is in the file
+        }
+    }
+    for launch in plan.load.iter().chain(&*plan.run) {
+        let kernel = &plan.kernels[launch.kernel];
+        let cuda = kernel.cuda.as_ref().expect("every kernel has PTX");
+        let blocks = blocks_of(&cuda.grid, free);
+        if blocks == 0 {
+            continue;
+        }
+        let entry = module.kernel(&kernel.name).unwrap();
+        // A kernel takes the free sizes up to the last one that it needs.
+        let sizes = free.iter().map(|n| *n as u64);
+        let arguments = launch.args.iter().map(|buffer| addresses[*buffer]).chain(sizes);
+        let arguments: Vec<u64> = arguments.take(entry.parameters().len()).collect();
+        Launch::new(entry, cuda.threads)
+            .blocks(blocks)
+            .order(order)
+            .run(&mut memory, &arguments)
+            .unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+    }
+    for (port, wanted) in plan.outputs.iter().zip(&expected.outputs) {
+        let bounds: Vec<usize> = port.shape.iter().map(|&d| d.max()).collect();
+        let length = bounds.iter().product::<usize>() * port.dtype.bytes();
+        let all = memory.download(addresses[port.buffer], length);
+        let computed = match all {
+            Ok(all) => gather(all, port.dtype, &wanted.shape, &bounds),
+            // Beyond the free sizes nothing is written, and reading it is an error: take the part that is.
+            Err(_) => {
+                let length = wanted.data.len() * port.dtype.bytes();
+                let written = memory.download(addresses[port.buffer], length).unwrap();
+                tensor(port.dtype, &wanted.shape, written)
+            }
+        };
+        compare(wanted, &computed, TOLERANCE)
+            .unwrap_or_else(|e| panic!("{}, output {}, free {free:?}: {e}", plan.model, port.name));
+    }
+}
