@@ -163,16 +163,12 @@ fn the_program_needs_nothing_of_the_build() {
     fs::copy(package.program("moved"), elsewhere.join("program")).unwrap();
     let files = package.generated("moved");
     assert!(!files.is_empty(), "the build script left its files somewhere else");
-    let hidden: Vec<(PathBuf, PathBuf)> =
-        files.into_iter().map(|file| (file.clone(), file.with_extension("hidden"))).collect();
-    for (file, hidden) in &hidden {
-        fs::rename(file, hidden).unwrap();
-    }
-    let output =
-        Command::new(elsewhere.join("program")).current_dir(&elsewhere).env_clear().output().unwrap();
-    for (file, hidden) in &hidden {
-        fs::rename(hidden, file).unwrap();
-    }
+    let folder = files[0].parent().unwrap();
+    let hidden = folder.with_extension("hidden");
+    fs::rename(folder, &hidden).unwrap();
+    let output = Command::new(elsewhere.join("program")).current_dir(&elsewhere).env_clear().output();
+    fs::rename(&hidden, folder).unwrap();
+    let output = output.unwrap();
     assert_eq!(text(output), expected(2.0));
 }
 
@@ -202,6 +198,23 @@ fn an_interrupted_build_is_repaired_by_the_next() {
         let _ = build.wait();
         assert_eq!(package.run(), expected(factor), "interrupted when a .{last} file appeared");
     }
+}
+
+/// One kernel for each operation must give the same values, from more kernels.
+#[test]
+fn without_fusion_the_values_are_the_same() {
+    let package = Package::new("unfused");
+    let kernels = || {
+        let plans: Vec<PathBuf> =
+            package.generated("unfused").into_iter().filter(|f| f.ends_with("scores.ptx")).collect();
+        assert_eq!(plans.len(), 1, "{plans:?}");
+        fs::read_to_string(&plans[0]).unwrap().matches(".visible .entry").count()
+    };
+    assert_eq!(package.run(), expected(2.0));
+    let fused = kernels();
+    let output = package.cargo(&["run", "--quiet"]).env("LUMINAL_OPT", "off").output().unwrap();
+    assert_eq!(text(output), expected(2.0));
+    assert!(fused < kernels(), "{fused} kernels with and {} without fusion", kernels());
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(super) fn compile(source: &Path, version: &Version) -> std::result::Result<V
 
 fn explain(error: &str, source: &Path) -> Failure {
     let target = variable("TARGET");
-    let what = error.lines().next().unwrap_or_default();
+    let what = error.lines().next().unwrap_or_default().trim_start_matches("ToolNotFound: ");
     if !error.contains("failed to find tool") && !error.contains("ToolNotFound") {
         return Failure::Rejected(Error::new(format!(
             "the C compiler for {target} failed on {}: {what}; gcc 11, clang 14 or newer is needed",
