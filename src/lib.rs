@@ -40,5 +40,9 @@
 //!
 //! Take names one by one, as above, and not by `use luminal::*`: rustc then prints shapes as you wrote them,
 //! `(Batch, D<784>)`.
+//!
+//! Start with [`Tensor`], which has the operations, [`nn`] for layers, and [`Weights`] and [`Device`] for `load`. The
+//! module that `#[model]` makes has `load`, `Session` with `run` and `profile`, `PLAN` and `GRAPH`. [`mod@reference`] computes a
+//! graph by definition, to compare with.
 
 include!("exports.rs");

@@ -1,7 +1,8 @@
 //! `#[model]`, `#[dim]`, `#[derive(Module)]`, `#[derive(Output)]`.
 //!
 //! The macros are thin: types, rules and tracing are in `luminal-core`. They name everything through `::luminal`, the
-//! crate that users depend on.
+//! crate that users depend on. A model function is expanded twice: in the build script to what traces it (`tracing`), in
+//! the program to what loads and runs it (`program`). Start with `model`, which tells the two apart.
 
 use proc_macro::TokenStream;
 
