@@ -10,6 +10,7 @@ use luminal_core::kernel::lower::lower;
 use luminal_core::kernel::meaning::{self, Rounding, Scalar, Values};
 use luminal_core::kernel::testing::{self, Builder, Fill};
 use luminal_core::kernel::tile::Program;
+use luminal_core::reference::SplitMix64;
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
 use luminal_cuda::ptx::render_module;
 use luminal_cuda::schedule::{launch, schedule, schedules};
@@ -232,9 +233,9 @@ fn special_numbers() -> Vec<f64> {
         0.999_999_9,
         1.000_000_1,
     ];
-    let mut random = testing::Random::new(3);
+    let mut random = SplitMix64::new(3);
     for _ in 0..500 {
-        let bits = f64::from(random.draw()) / f64::from(u32::MAX) * 2.0 - 1.0;
+        let bits = random.unit() * 2.0 - 1.0;
         numbers.extend([bits, bits * 30.0, bits * 2000.0, bits * 90_000.0].map(|x| x as f32));
     }
     numbers.into_iter().map(f64::from).collect()

@@ -4,7 +4,7 @@ use super::Options;
 use super::units::Units;
 use crate::dtype::Dtype;
 use crate::error::Result;
-use crate::graph::{FreeDim, Graph, Op};
+use crate::graph::{FreeDim, Graph, Node, Op};
 use crate::kernel::ir::{Buffer as KernelBuffer, Kernel, Space, Storage};
 use crate::kernel::tile::Program as TileProgram;
 use crate::plan::memory::{self, ALIGNMENT};
@@ -66,6 +66,10 @@ pub fn plan(graph: &Graph, program: &Program, units: &Units, options: &Options) 
     })
 }
 
+fn port(name: &str, node: &Node, buffer: usize) -> Port {
+    Port { name: name.to_string().into(), dtype: node.dtype, shape: node.shape.clone().into(), buffer }
+}
+
 fn round(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
 }
@@ -102,12 +106,7 @@ impl Assembler<'_> {
             if let Some(value) = self.value(id) {
                 self.of_value.insert(value, buffer);
             }
-            ports.push(Port {
-                name: name.clone().into(),
-                dtype: node.dtype,
-                shape: node.shape.clone().into(),
-                buffer,
-            });
+            ports.push(port(name, node, buffer));
         }
         ports
     }
@@ -119,12 +118,7 @@ impl Assembler<'_> {
             let bytes = self.full_bytes(&node.shape, node.dtype);
             let buffer = self.push(Place::Output(ports.len()), bytes);
             self.of_value.insert(*value, buffer);
-            ports.push(Port {
-                name: name.clone().into(),
-                dtype: node.dtype,
-                shape: node.shape.clone().into(),
-                buffer,
-            });
+            ports.push(port(name, node, buffer));
         }
         ports
     }

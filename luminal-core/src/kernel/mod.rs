@@ -3,6 +3,7 @@
 pub mod cost;
 pub mod expand;
 pub mod expr;
+pub mod inputs;
 pub mod interpret;
 pub mod ir;
 pub mod layout;

@@ -1,15 +1,17 @@
 //! One compiled kernel against the meaning of its definitions.
 
 use super::Agreement;
-use super::fill::{Fill, arguments};
 use super::memory::Memory;
 use crate::compile::Unit;
 use crate::error::{Error, Result};
 use crate::graph::FreeDim;
+use crate::kernel::inputs::{Fill, arguments};
 use crate::kernel::ir::{Kernel, Space};
 use crate::kernel::meaning::{self, Rounding, Values};
 use crate::plan::KernelFn;
 
+/// What integer inputs are: also indices outside of every table, which kernels must take for its ends.
+const INTEGERS: std::ops::RangeInclusive<i64> = -3..=40;
 /// Above this many evaluations of an expression, one kind of input must do: the meaning is slow.
 const MANY: f64 = 2e7;
 
@@ -73,7 +75,7 @@ impl Case<'_> {
     unsafe fn run(&self, function: KernelFn) -> Result<Agreement> {
         let program = &self.unit.program;
         let kernel = &program.kernel;
-        let args = arguments(&self.unit.kernel, self.fill, self.seed);
+        let args = arguments(&self.unit.kernel, self.fill, INTEGERS, self.seed);
         let rounded = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::F32)?;
         let exact = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::Exact)?;
         let mut memory = Memory::new(kernel, &args);

@@ -1,6 +1,5 @@
 //! Translation validation: compiled code runs on seeded inputs and must agree with the meaning before it may be used.
 
-mod fill;
 mod kernel;
 mod memory;
 mod model;

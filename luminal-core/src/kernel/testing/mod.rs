@@ -8,63 +8,15 @@ pub use build::{Builder, add, load, max, mul, number, sub, unary};
 pub use kernels::*;
 pub use rows::*;
 
+pub use super::inputs::Fill;
+
+use super::inputs::arguments;
 use super::ir::{Item, Kernel};
 use super::meaning::Values;
-use crate::dtype::Dtype;
 
-/// Numbers from a seed: the same on every machine.
-pub struct Random(u64);
-
-impl Random {
-    /// A stream of numbers.
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    /// The next one, of 32 bits.
-    pub fn draw(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
-    }
-}
-
-/// What fills the inputs of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
-    /// Floats in [-1, 1).
-    Mixed,
-    /// Floats in (-9, -1]: a maximum that starts from 0 by mistake shows.
-    Negative,
-    /// As mixed, with a NaN in a few places.
-    WithNan,
-}
-
-/// Arguments of a kernel. Integers are in `0 .. 5`, so that they may be indices into tables of 5 or more.
+/// Arguments of a kernel. Integers are in `0..5`, so that they may be indices into tables of 5 or more.
 pub fn inputs(kernel: &Kernel, fill: Fill, seed: u64) -> Vec<Values> {
-    let mut random = Random::new(seed);
-    kernel.buffers[..kernel.args]
-        .iter()
-        .map(|buffer| {
-            let count: usize = buffer.dims.iter().product();
-            match buffer.dtype {
-                Dtype::F32 => Values::Float((0..count).map(|_| float(&mut random, fill)).collect()),
-                Dtype::I32 => Values::Int((0..count).map(|_| (random.draw() % 5) as i32).collect()),
-                Dtype::Bool => Values::Bool((0..count).map(|_| !random.draw().is_multiple_of(3)).collect()),
-            }
-        })
-        .collect()
-}
-
-fn float(random: &mut Random, fill: Fill) -> f64 {
-    let unit = f64::from(random.draw() >> 8) / f64::from(1 << 23) - 1.0;
-    match fill {
-        Fill::Mixed => unit,
-        Fill::Negative => f64::from((4.0 * unit - 5.0) as f32),
-        Fill::WithNan if random.draw().is_multiple_of(61) => f64::NAN,
-        Fill::WithNan => unit,
-    }
+    arguments(kernel, fill, 0..=4, seed)
 }
 
 /// What to fill the inputs of a kernel with. A fold that ends early never looks at what is masked behind its end, so

@@ -2,7 +2,7 @@
 //!
 //! Import is driven by demand: a value is asked for *under an index expression per dimension*, and views only transform
 //! the expressions. Two facts are found by importing again until nothing changes: which axes must be split because a
-//! reshape divides them, and which values become buffers ([`store`]).
+//! reshape divides them, and which values become buffers (`store`).
 
 mod align;
 mod naming;

@@ -1,9 +1,10 @@
-//! Inputs for checks: typed, seeded, chosen to show mistakes.
+//! Inputs for running kernels: typed, seeded, chosen to show mistakes. The build checks kernels with them, as do tests.
 
+use super::ir::Kernel;
+use super::meaning::Values;
 use crate::dtype::Dtype;
-use crate::kernel::ir::Kernel;
-use crate::kernel::meaning::Values;
 use crate::reference::SplitMix64;
+use std::ops::RangeInclusive;
 
 /// What fills the inputs of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,16 +17,17 @@ pub enum Fill {
     WithNan,
 }
 
-/// Arguments of a kernel.
-pub fn arguments(kernel: &Kernel, fill: Fill, seed: u64) -> Vec<Values> {
+/// Arguments of a kernel: the same for the same seed, on every machine. Integers are in `integers`.
+pub fn arguments(kernel: &Kernel, fill: Fill, integers: RangeInclusive<i64>, seed: u64) -> Vec<Values> {
     let mut random = SplitMix64::new(seed);
+    let (low, high) = integers.into_inner();
     kernel.buffers[..kernel.args]
         .iter()
         .map(|buffer| {
             let count: usize = buffer.dims.iter().product();
             match buffer.dtype {
                 Dtype::F32 => Values::Float((0..count).map(|_| float(&mut random, fill)).collect()),
-                Dtype::I32 => Values::Int((0..count).map(|_| random.between(-3, 40) as i32).collect()),
+                Dtype::I32 => Values::Int((0..count).map(|_| random.between(low, high) as i32).collect()),
                 Dtype::Bool => Values::Bool((0..count).map(|_| random.coin()).collect()),
             }
         })
