@@ -5,7 +5,7 @@
 //! `//@ build: ..` names what the build script compiles, `none` means that there is no build script; without it the model
 //! is `m`.
 //!
-//! `UPDATE=1 cargo test --test fixtures` accepts the messages.
+//! `UPDATE_GOLDENS=1 cargo test --test fixtures` accepts the messages.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn messages_are_as_expected() {
     // The versions that this repository is locked to are there without network.
     fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
     let mut seen = check(&workspace, root);
-    let accept = env::var_os("UPDATE").is_some();
+    let accept = env::var_os("UPDATE_GOLDENS").is_some();
     let mut wrong = vec![];
     for case in &cases {
         let expected = case.file.with_extension("stderr");

@@ -200,6 +200,23 @@ fn an_interrupted_build_is_repaired_by_the_next() {
     }
 }
 
+/// The example at the top of README.md, file by file as its comments say.
+#[test]
+fn the_example_of_the_read_me_compiles() {
+    let package = Package::new("readme");
+    let text_of = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let code = text_of.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    let (build, rest) = code.split_once("// src/model.rs").unwrap();
+    let (model, main) = rest.split_once("// src/main.rs").unwrap();
+    package.write("build.rs", build);
+    package.write("src/model.rs", &format!("//{model}"));
+    package.write("src/main.rs", main);
+    text(package.cargo(&["build", "--quiet"]).output().unwrap());
+    let output = Command::new(package.program("readme")).current_dir(&package.folder).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("mlp.safetensors"), "{message}");
+}
+
 /// One kernel for each operation must give the same values, from more kernels.
 #[test]
 fn without_fusion_the_values_are_the_same() {

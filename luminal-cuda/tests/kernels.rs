@@ -353,7 +353,7 @@ fn each_barrier_is_needed() {
     }
 }
 
-/// The text of some kernels, to be read when it changes; `LUMINAL_BLESS=1` writes it anew.
+/// The text of some kernels, to be read when it changes; `UPDATE_GOLDENS=1` writes it anew.
 #[test]
 fn texts_are_as_they_were() {
     let cases =
@@ -361,11 +361,11 @@ fn texts_are_as_they_were() {
     for (name, kernel) in cases {
         let text = render_module(&[&program(name, &kernel)]).unwrap();
         let path = format!("{}/tests/golden/{name}.ptx", env!("CARGO_MANIFEST_DIR"));
-        if std::env::var_os("LUMINAL_BLESS").is_some() {
+        if std::env::var_os("UPDATE_GOLDENS").is_some() {
             std::fs::write(&path, &text).unwrap();
         }
         let known = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(text == known, "{path} differs; LUMINAL_BLESS=1 cargo test writes this:\n{text}");
+        assert!(text == known, "{path} differs; UPDATE_GOLDENS=1 cargo test writes this:\n{text}");
     }
 }
 

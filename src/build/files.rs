@@ -31,16 +31,21 @@ impl Folder {
         let names: BTreeSet<&str> = models.iter().map(|model| model.name).collect();
         let before = fs::read_to_string(self.0.join("luminal.models")).unwrap_or_default();
         for gone in before.lines().filter(|name| !names.contains(name)) {
-            for extension in ["errors", "graph", "rs"] {
-                let path = self.0.join(format!("{gone}.{extension}"));
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &path, error)),
-                    _ => {}
-                }
+            for rest in [".errors", ".graph", ".rs", ".ptx", ".c", "_v3.c", ".kernels.txt", ".wrong.txt"] {
+                self.remove(&format!("{gone}{rest}"))?;
             }
         }
         let list: String = names.iter().map(|name| format!("{name}\n")).collect();
         self.replace("luminal.models", &list)
+    }
+
+    /// Removes a file, if it is there.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let path = self.0.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path, error)),
+            _ => Ok(()),
+        }
     }
 
     /// By rename, so that an interrupted build leaves the old file or the new one; and only if the content differs, so

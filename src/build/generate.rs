@@ -26,6 +26,7 @@ pub(super) fn compile(folder: &Folder, model: &Traced) -> Result<()> {
         fuse: variable("LUMINAL_OPT") != "off",
         machine: Machine::x86_64_v3(),
     };
+    folder.remove(&format!("{}.wrong.txt", model.name))?;
     let mut compiled = compile::compile(&model.graph, &options)?;
     let ptx = cuda(&mut compiled)?;
     folder.write(&model.name, "ptx", &ptx)?;

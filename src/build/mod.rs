@@ -4,7 +4,10 @@
 //! - `classify.errors`: what is wrong with the model, empty if nothing is. The macro shows each mistake at the user's token;
 //!   the build script itself succeeds, so that cargo gets as far as the program.
 //! - `classify.graph`: the model as primitives.
-//! - `classify.rs`: the plan as Rust source, empty if there is none.
+//! - `classify.rs`: the plan as Rust source, empty if there is none;
+//! - `classify.ptx`, `classify.c`, `classify_v3.c`: the generated texts, which the plan includes;
+//! - `classify.kernels.txt`: for reading, each kernel in index notation and as a tile program;
+//! - `classify.wrong.txt`: only if generated code disagreed with its meaning, everything needed to see it again.
 //!
 //! `luminal.models` lists the models. Files are replaced as a whole and only when they change.
 
@@ -30,6 +33,20 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default)]
 pub struct Compiler {
     models: Vec<Model>,
+}
+
+/// Compiles a model; a panic on the way is a mistake too, ours.
+fn compile(folder: &Folder, model: &Traced) -> Option<Mistake> {
+    let work = std::panic::AssertUnwindSafe(|| generate::compile(folder, model));
+    let message = match trace::quietly(work) {
+        Ok(Ok(())) => return None,
+        Ok(Err(error)) => error.to_string(),
+        Err((place, message)) => {
+            let place = place.map(|p| format!(" at {}:{}", p.file, p.line)).unwrap_or_default();
+            format!("this is a bug in luminal, not in your model: the compiler panicked{place}: {message}")
+        }
+    };
+    Some(Mistake { place: None, message })
 }
 
 /// A model without mistakes.
@@ -73,6 +90,13 @@ impl Compiler {
         let watched = if Path::new("build.rs").exists() { "build.rs" } else { "Cargo.toml" };
         println!("cargo::rerun-if-changed={watched}");
         println!("cargo::rerun-if-env-changed=LUMINAL_OPT");
+        if !luminal_core::compile::IS_OPTIMISED {
+            println!(
+                "cargo::warning=luminal searches without optimisation, which is slow: put `[profile.dev.package.egg] \
+                 opt-level = 3` and `[profile.dev.package.luminal-core] opt-level = 1` (and the same with \
+                 profile.release) into the Cargo.toml of your workspace"
+            );
+        }
         let folder = Folder::new(folder);
         folder.list(&self.models)?;
         for (index, model) in self.models.iter().enumerate() {
@@ -84,9 +108,7 @@ impl Compiler {
             if mistakes.is_empty() {
                 folder.write(model.name, "graph", &graph.to_string())?;
                 let traced = Traced { name: model.name.into(), graph };
-                if let Err(error) = generate::compile(&folder, &traced) {
-                    mistakes.push(Mistake { place: None, message: error.to_string() });
-                }
+                mistakes.extend(compile(&folder, &traced));
             }
             folder.write(model.name, "errors", &files::mistakes(&mistakes))?;
             if !mistakes.is_empty() {

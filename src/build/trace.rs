@@ -23,14 +23,15 @@ pub(super) fn trace(model: &Model) -> (Graph, Vec<Mistake>) {
             }
             (graph, mistakes)
         }
-        Err(mistake) => (Graph::default(), vec![mistake]),
+        Err((place, message)) => {
+            let message = format!("the model panicked while it was traced: {message}");
+            (Graph::default(), vec![Mistake { place, message }])
+        }
     }
 }
 
-/// Runs user code; a panic becomes a mistake at its line.
-fn quietly<T>(work: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, Mistake> {
-    // The hook belongs to the process: one at a time.
-    let _one = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
+/// Runs code that may panic: gives where it did, and the message, instead of printing them.
+pub(super) fn quietly<T>(work: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, (Option<Place>, String)> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(Place::from);
@@ -39,10 +40,7 @@ fn quietly<T>(work: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, Mistake
     }));
     let result = panic::catch_unwind(work);
     panic::set_hook(hook);
-    result.map_err(|_| {
-        let (place, message) = PANIC.take().unwrap_or((None, "no message".into()));
-        Mistake { place, message: format!("the model panicked while it was traced: {message}") }
-    })
+    result.map_err(|_| PANIC.take().unwrap_or((None, "no message".into())))
 }
 
 /// What only the whole graph shows, such as tensors that no memory can hold.

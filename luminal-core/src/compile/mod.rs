@@ -15,6 +15,9 @@ use crate::kernel::schedule::Machine;
 use crate::plan::Plan;
 use crate::search::{self, Found, lower};
 
+/// False if this crate was compiled without optimisation: then the search takes several times as long.
+pub const IS_OPTIMISED: bool = !matches!(env!("LUMINAL_CORE_OPT_LEVEL").as_bytes(), b"0");
+
 /// What the build may choose.
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -1,4 +1,4 @@
-//! Coefficients of the functions of one float, shared by all targets so that they compute the same sequence.
+//! Coefficients of the functions of one float in generated C. PTX has instructions for most of them.
 //!
 //! Polynomials are lists from the highest power down, evaluated by Horner's rule: then every step is one product and
 //! one sum, and a fused multiply-add changes nothing but the last bit. Errors against `f64`, in units of the last place,

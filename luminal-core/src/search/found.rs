@@ -107,7 +107,7 @@ impl fmt::Display for Found {
             write!(f, "kernel {number} {when}: {}", kernel.form.name())?;
             if let Some(axes) = kernel.fold {
                 let axes: Vec<String> = axes.iter().map(|axis| format!("a{axis}")).collect();
-                write!(f, " streaming {}", axes.join(" "))?;
+                write!(f, ", a fold over {}", axes.join(" "))?;
             }
             let reads: Vec<String> = kernel.reads.iter().map(|node| format!("n{node}")).collect();
             let direct: Vec<Id> =

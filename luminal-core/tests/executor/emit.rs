@@ -11,7 +11,7 @@ fn symbols() -> Vec<Vec<(Isa, String)>> {
     ]
 }
 
-/// Set `UPDATE_GOLDEN` to write the file anew.
+/// Set `UPDATE_GOLDENS` to write the file anew.
 #[test]
 fn the_included_file_is_what_is_emitted() {
     let path = format!("{}/tests/data/plan/model.rs", env!("CARGO_MANIFEST_DIR"));
@@ -20,7 +20,7 @@ fn the_included_file_is_what_is_emitted() {
     // Here the texts lie in the sources, not in a folder of the build.
     let emitted =
         emitted.replace("env!(\"MIX_DATA\"), \"", "env!(\"CARGO_MANIFEST_DIR\"), \"/tests/data/plan");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
         std::fs::write(&path, &emitted).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), emitted, "{path} is not up to date");

@@ -129,6 +129,9 @@ fn written(kernel: &Kernel) -> Vec<bool> {
 fn operations(graph: &Graph, dag: &Dag, set: &[Id]) -> Vec<String> {
     let mut calls: BTreeMap<NodeId, (String, u32, u32, String)> = BTreeMap::new();
     for node in set.iter().flat_map(|id| dag.origins(*id)) {
+        if matches!(graph.nodes[*node].op, Op::Input(_) | Op::Param(_) | Op::State(_)) {
+            continue;
+        }
         if let Some(origin) = &graph.nodes[*node].origin {
             calls.insert(*node, (origin.file.to_string(), origin.line, origin.column, origin.op.to_string()));
         }
