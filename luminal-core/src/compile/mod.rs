@@ -4,6 +4,8 @@
 
 mod assemble;
 pub mod check;
+#[cfg(test)]
+mod tests;
 mod units;
 
 pub use assemble::grid;
