@@ -97,7 +97,7 @@ fn check(workspace: &Path, root: &Path) -> BTreeMap<String, String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(workspace)
         .args(["check", "--workspace", "--keep-going", "--offline", "--message-format=json", "--quiet"])
-        .env("CARGO_TARGET_DIR", workspace.join("target"))
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_MANIFEST_DIR")).join("target/packages/target"))
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("LUMINAL_EXPAND")

@@ -45,7 +45,12 @@ pub fn compile(name: &str, text: &str, flags: &[&str]) -> Module {
     let compiler = std::env::var("CC").unwrap_or("cc".into());
     let output = Command::new(&compiler)
         .args(["-std=gnu11", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"])
-        .args(["-Wno-maybe-uninitialized", "-Wno-type-limits", "-fno-math-errno"])
+        .args([
+            "-Wno-unknown-warning-option",
+            "-Wno-maybe-uninitialized",
+            "-Wno-type-limits",
+            "-fno-math-errno",
+        ])
         .args(flags)
         .arg(&source)
         .arg("-o")

@@ -38,9 +38,15 @@ INLINE vf vf_load_if(const float *p, vi c) { return __builtin_ia32_maskloadps256
 INLINE vi vi_load_if(const int32_t *p, vi c) { return (vi)__builtin_ia32_maskloadps256((const vf *)p, c); }
 INLINE void vf_store_if(float *p, vf x, vi c) { __builtin_ia32_maskstoreps256((vf *)p, c, x); }
 INLINE void vi_store_if(int32_t *p, vi x, vi c) { __builtin_ia32_maskstoreps256((vf *)p, c, (vf)x); }
+#if defined(__clang__)
+// Clang has no builtin for what its conversion does well; that of GCC goes lane by lane.
+typedef uint8_t v8_bytes __attribute__((vector_size(8), aligned(1), may_alias));
+INLINE vi vi_load_bool(const uint8_t *p) { return __builtin_convertvector(*(const v8_bytes *)p, vi) != VI(0); }
+#else
 INLINE vi vi_load_bool(const uint8_t *p) {
   return (vi)__builtin_ia32_pmovzxbd256((v16_bytes)(v2_longs){*(const long_memory *)p, 0}) != VI(0);
 }
+#endif
 #else
 INLINE vf vf_max(vf x, vf y) { return vf_select((x > y) | (x != x), x, y); }
 INLINE vf vf_clamp(vf low, vf high, vf x) { return vf_select(x < low, low, vf_select(x > high, high, x)); }
