@@ -53,7 +53,8 @@ pub mod rt {
     const NOTHING: Text = Cow::Borrowed("");
 
     /// The plan of a model that was not compiled. It is never run: the build reported an error, and `load` does too.
-    pub const NO_PLAN: Plan = Plan {
+    pub const NO_PLAN: Executable = {
+        let plan = Plan {
         model: NOTHING,
         free: Cow::Borrowed(&[]),
         inputs: Cow::Borrowed(&[]),
@@ -70,6 +71,9 @@ pub mod rt {
         state: 0,
         ptx: NOTHING,
         sources: Cow::Borrowed(&[]),
+    };
+        // SAFETY: it has no kernels.
+        unsafe { Executable::new(plan) }
     };
 }
 

@@ -5,7 +5,7 @@ mod models;
 
 use luminal::graph::{Dim, Graph, Op};
 use luminal::reference::{self, Data, DenseTensor as Tensor, Feeds, Tolerance, compare};
-use luminal::rt::{Dtype, GridAxis, InputRef, Isa, Plan, Session};
+use luminal::rt::{Dtype, Executable, GridAxis, InputRef, Isa, Session};
 use luminal::{Device, Weights};
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
 use models::{blocks, classify};
@@ -14,7 +14,7 @@ const TOLERANCE: Tolerance = Tolerance { absolute: 2e-5, relative: 2e-5 };
 
 struct Model {
     graph: Graph,
-    plan: &'static Plan,
+    plan: &'static Executable,
 }
 
 fn all() -> Vec<Model> {

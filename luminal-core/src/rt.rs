@@ -32,7 +32,7 @@ pub use std::borrow::Cow;
 macro_rules! embed_plan {
     (kernels: [$($kernel:ident),* $(,)?], kept: [$($text:expr),* $(,)?], plan: $plan:expr $(,)?) => {
         #[doc = "The compiled model: buffers, kernels and launches."]
-        pub static PLAN: $crate::rt::Plan = {
+        pub static PLAN: $crate::rt::Executable = {
             // Under these names the generated expression finds its types, whatever the user's crate calls its own.
             use $crate::rt::*;
             unsafe extern "C" {
@@ -43,7 +43,9 @@ macro_rules! embed_plan {
             // Kept in the binary even where the optimiser sees that nobody reads them.
             #[used]
             static KEPT: &[&str] = &[$($text),*];
-            $plan
+            let plan: Plan = $plan;
+            // SAFETY: the generator wrote the plan and the kernels that it names, one for the other.
+            unsafe { Executable::new(plan) }
         };
     };
 }

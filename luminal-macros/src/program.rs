@@ -25,7 +25,7 @@ pub fn expand(model: &Model) -> TokenStream {
         }
         Found::Traced | Found::Nothing => quote! {
             /// Nothing: the model was not compiled.
-            pub static PLAN: ::luminal::rt::Plan = ::luminal::rt::NO_PLAN;
+            pub static PLAN: ::luminal::rt::Executable = ::luminal::rt::NO_PLAN;
         },
     };
     let graph = match found {

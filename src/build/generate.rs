@@ -9,7 +9,7 @@ use luminal_core::error::{Error, Result};
 use luminal_core::kernel::{self, schedule::Machine};
 use luminal_core::kernel::tile::Program;
 use luminal_core::plan::emit::{self, Files};
-use luminal_core::plan::{Isa, Kernel, Plan, Source};
+use luminal_core::plan::{Executable, Isa, Kernel, Plan, Source};
 use luminal_core::runtime::Device;
 use std::env;
 use std::path::PathBuf;
@@ -105,7 +105,8 @@ fn check_version(
         kernel.entries = vec![(version.isa, function)].into();
     }
     // The session of the check wants a plan for ever; there is one for each version.
-    let plan: &'static Plan = Box::leak(Box::new(plan));
+    // SAFETY: every kernel of the plan was compiled for it, and has just been checked.
+    let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
     let result = check::check_model(&model.graph, plan, Device::cpu().limited_to(version.isa), SEED);
     loaded.keep();
     result.map(|_| ()).map_err(|error| wrong(folder, model, &format!("{error}\n\n{}\n\n{plan}", model.graph), &error))

@@ -32,6 +32,8 @@ pub(super) fn trace(model: &Model) -> (Graph, Vec<Mistake>) {
 
 /// Runs code that may panic: gives where it did, and the message, instead of printing them.
 pub(super) fn quietly<T>(work: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, (Option<Place>, String)> {
+    // The hook belongs to the process: one at a time.
+    let _one = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(Place::from);

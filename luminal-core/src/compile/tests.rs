@@ -4,7 +4,7 @@ use super::check::{check_kernel, check_model};
 use super::*;
 use crate::codegen;
 use crate::graph::{Dim, samples};
-use crate::plan::{Isa, KernelFn};
+use crate::plan::{Executable, Isa, KernelFn};
 use crate::runtime::Device;
 use crate::search::testing::{cases, models};
 use std::path::PathBuf;
@@ -55,7 +55,8 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
         });
         kernel.entries = vec![(Isa::Baseline, function)].into();
     }
-    let plan: &'static Plan = Box::leak(Box::new(plan));
+    // SAFETY: every kernel of the plan was just compiled for it.
+    let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
     let result = check_model(graph, plan, Device::cpu(), 9);
     result.unwrap_or_else(|e| panic!("{name}, fuse = {fuse}: {e}\n{plan}\n{graph}\n{}", compiled.found));
     // Unloaded before its file is removed: the loader knows libraries by inode, and the next file may get the same. The

@@ -5,10 +5,13 @@
 
 #[cfg(feature = "build")]
 pub mod emit;
+mod executable;
 #[cfg(feature = "build")]
 pub mod memory;
 mod text;
 mod verify;
+
+pub use executable::Executable;
 
 use crate::dtype::Dtype;
 use std::borrow::Cow;

@@ -8,7 +8,7 @@ use super::pack::pack;
 use super::regions::{Border, Piece, Regions, pieces};
 use super::table::Table;
 use crate::error::{Error, Result};
-use crate::plan::{Dim, Place, Plan, Port};
+use crate::plan::{Dim, Executable, Place, Plan, Port};
 use crate::weights::Weights;
 
 /// An input of one run: row-major elements in the machine's byte order, and one size for each axis.
@@ -79,7 +79,8 @@ struct StateWrite {
 impl Session {
     /// Loads a model: checks the plan and the weights, allocates all memory, packs the weights, and computes what
     /// depends on weights alone.
-    pub fn new(plan: &'static Plan, device: Device, weights: &Weights) -> Result<Session> {
+    pub fn new(plan: &'static Executable, device: Device, weights: &Weights) -> Result<Session> {
+        let plan: &'static Plan = plan;
         plan.check()?;
         weights.check(&plan.model, &plan.params)?;
 

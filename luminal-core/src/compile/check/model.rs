@@ -3,7 +3,7 @@
 use super::Agreement;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Op};
-use crate::plan::Plan;
+use crate::plan::Executable;
 use crate::reference::{self, Data, Feeds, Tensor, Tolerance};
 use crate::runtime::{Device, InputRef, Session};
 use crate::weights::Weights;
@@ -13,7 +13,7 @@ use crate::weights::Weights;
 ///
 /// # Errors
 /// The worst element of the first output that disagrees.
-pub fn check_model(graph: &Graph, plan: &'static Plan, device: Device, seed: u64) -> Result<Agreement> {
+pub fn check_model(graph: &Graph, plan: &'static Executable, device: Device, seed: u64) -> Result<Agreement> {
     let mut agreement = Agreement::default();
     let bounds: Vec<usize> = graph.free.iter().map(|d| d.max).collect();
     let small: Vec<usize> = bounds.iter().map(|max| max.div_ceil(2)).collect();
