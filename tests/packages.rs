@@ -116,7 +116,7 @@ impl Package {
         self.target.join("debug").join(name)
     }
 
-    /// The files that build scripts of this package left.
+    /// The files that the last build script of this package left. Cargo keeps the folders of earlier versions beside it.
     fn generated(&self, name: &str) -> Vec<PathBuf> {
         let folders = fs::read_dir(self.target.join("debug/build")).into_iter().flatten();
         let mine = folders.map(|f| f.unwrap().path()).filter(|f| {
@@ -127,9 +127,12 @@ impl Package {
                 .rsplit_once('-')
                 .is_some_and(|(package, _)| package == name)
         });
-        mine.flat_map(|folder| fs::read_dir(folder.join("out")).into_iter().flatten())
-            .map(|file| file.unwrap().path())
-            .collect()
+        let started =
+            |folder: &PathBuf| fs::metadata(folder.join("invoked.timestamp")).and_then(|f| f.modified()).ok();
+        let last = mine.filter(|folder| started(folder).is_some()).max_by_key(started);
+        let files =
+            last.into_iter().flat_map(|folder| fs::read_dir(folder.join("out")).into_iter().flatten());
+        files.map(|file| file.unwrap().path()).collect()
     }
 }
 
