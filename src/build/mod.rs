@@ -90,6 +90,7 @@ impl Compiler {
         let watched = if Path::new("build.rs").exists() { "build.rs" } else { "Cargo.toml" };
         println!("cargo::rerun-if-changed={watched}");
         println!("cargo::rerun-if-env-changed=LUMINAL_OPT");
+        native::watch();
         if !luminal_core::compile::IS_OPTIMISED {
             println!(
                 "cargo::warning=luminal searches without optimisation, which is slow: put `[profile.dev.package.egg] \

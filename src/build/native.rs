@@ -32,6 +32,18 @@ pub(super) fn versions() -> &'static [Version] {
     }
 }
 
+/// Tells cargo to run the build script again when another compiler or other flags are chosen: the names that `cc` reads.
+pub(super) fn watch() {
+    let target = variable("TARGET");
+    for name in ["CC", "CFLAGS"] {
+        let specific = [format!("{name}_{target}"), format!("{name}_{}", target.replace('-', "_"))];
+        let general = [name.to_string(), format!("TARGET_{name}"), format!("HOST_{name}")];
+        for name in specific.iter().chain(&general) {
+            println!("cargo::rerun-if-env-changed={name}");
+        }
+    }
+}
+
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
