@@ -7,6 +7,9 @@
 //!
 //! `UPDATE_GOLDENS=1 cargo test --test fixtures` accepts the messages.
 
+mod common;
+
+use common::PROFILE;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -74,7 +77,10 @@ fn messages_are_as_expected() {
         case.write_package(&workspace, root);
     }
     let members: Vec<_> = cases.iter().map(|case| &case.name).collect();
-    write(&workspace.join("Cargo.toml"), &format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n"));
+    write(
+        &workspace.join("Cargo.toml"),
+        &format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n{PROFILE}"),
+    );
     // The versions that this repository is locked to are there without network.
     fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
     let mut seen = check(&workspace, root);

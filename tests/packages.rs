@@ -1,6 +1,9 @@
 //! Packages of users, outside the workspace: they build, run, are rebuilt when they should be and only then, survive an
 //! interrupted build, and their programs need nothing of the build afterwards.
 
+mod common;
+
+use common::PROFILE;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -65,7 +68,7 @@ impl Package {
         let dependency = format!("luminal = {{ path = {:?}", root.display().to_string());
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependency} }}\n\n\
-             [build-dependencies]\n{dependency}, features = [\"build\"] }}\n\n[workspace]\n"
+             [build-dependencies]\n{dependency}, features = [\"build\"] }}\n\n[workspace]\n{PROFILE}"
         );
         package.write("Cargo.toml", &manifest);
         package.write("build.rs", "luminal::models!(\"src/model.rs\": scores);\n");
