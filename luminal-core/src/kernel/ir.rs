@@ -4,7 +4,7 @@
 //! [`Item::Fold`]. Broadcasting needs no node: the axes of a value are those of its loads.
 
 use crate::dtype::Dtype;
-use crate::graph::{Reduce, Unary};
+use crate::graph::{Dim, Reduce, Unary};
 use std::rc::Rc;
 
 /// Position in [`Kernel::axes`].
@@ -21,6 +21,17 @@ pub struct Axis {
     pub max: usize,
     /// The free dimension (position in `Graph::free`) that gives the size at run time.
     pub free: Option<usize>,
+}
+
+impl Axis {
+    /// An axis along a dimension of a graph.
+    pub fn along(name: String, dim: Dim) -> Axis {
+        let free = match dim {
+            Dim::Fixed(_) => None,
+            Dim::Free { index, .. } => Some(index),
+        };
+        Axis { name, max: dim.max(), free }
+    }
 }
 
 /// Sum of coefficient times axis, plus a constant. Terms are sorted by axis, coefficients are not zero.

@@ -54,12 +54,8 @@ fn free_sizes(free: &[FreeDim]) -> Vec<Vec<usize>> {
     if free.is_empty() {
         return vec![vec![]];
     }
-    let all = |size: &dyn Fn(usize) -> usize| free.iter().map(|d| size(d.max)).collect::<Vec<_>>();
-    vec![
-        all(&|max| max),
-        all(&|max| max.div_ceil(2) | 1).iter().zip(free).map(|(n, d)| (*n).min(d.max)).collect(),
-        all(&|max| max.min(1)),
-    ]
+    let sizes: [fn(usize) -> usize; 3] = [|max| max, |max| (max.div_ceil(2) | 1).min(max), |max| max.min(1)];
+    sizes.iter().map(|size| free.iter().map(|d| size(d.max)).collect()).collect()
 }
 
 struct Case<'a> {

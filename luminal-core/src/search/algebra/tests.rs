@@ -8,7 +8,7 @@ use crate::search::import::import;
 use crate::search::term::{
     Access, AxisSet, Buffers, Context, Dag, Evaluator, Fixed, Id, IndexExpr, Precision, Term, positions,
 };
-use crate::search::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs};
+use crate::search::testing::{Random, cases, models, worst_error};
 use egg::{ENodeOrVar, Language, Pattern, RecExpr, Subst, Var};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -239,22 +239,6 @@ fn float_rules_do_not_fire_on_integers() {
     }
 }
 
-/// Worst error of all roots against direct evaluation. Folded literals are rounded to f32, hence the tolerance.
-fn error(g: &crate::graph::Graph, dag: &Dag) -> f64 {
-    let free = vec![4; g.free.len()];
-    let inputs = random_inputs(g, &free, &mut Random(7));
-    let values = evaluate(g, &inputs, &free);
-    let mut known = buffers(g, &values, &free);
-    let mut worst: f64 = 0.0;
-    for root in &dag.roots {
-        let shape = g.sizes(root.node, &free);
-        let out = Evaluator::new(dag, &known, &free, Precision::Double).store(root.term, &root.index, &shape);
-        worst = worst.max(difference(&out, &values[root.node]));
-        known.insert(root.node, (shape, out));
-    }
-    worst
-}
-
 #[test]
 fn variants_have_the_values_of_the_graph() {
     let all = models::small().into_iter().map(|(name, g)| (name.to_string(), g));
@@ -265,7 +249,7 @@ fn variants_have_the_values_of_the_graph() {
         let found = variants(&saturated, &dag, 6);
         assert!(dag_cost(&found[0]) <= dag_cost(&dag) * (1.0 + 1e-9), "{name} became dearer");
         for variant in &found {
-            let worst = error(&g, variant);
+            let worst = worst_error(&g, variant, 7);
             assert!(worst < 1e-5, "{name}: {worst:e}\n{variant}");
         }
         let again = variants(&saturate(&dag, Limits::default()), &dag, 6);

@@ -1,23 +1,7 @@
 use super::*;
 use crate::dtype::Dtype::F32;
-use crate::search::term::{Atom, Evaluator, Precision};
-use crate::search::testing::{Random, buffers, cases, difference, evaluate, fixed, models, random_inputs};
-
-/// Worst error of all roots of a DAG against direct evaluation of the graph.
-fn error(g: &Graph, dag: &Dag, seed: u64) -> f64 {
-    let free = vec![4; g.free.len()];
-    let inputs = random_inputs(g, &free, &mut Random(seed));
-    let values = evaluate(g, &inputs, &free);
-    let mut known = buffers(g, &values, &free);
-    let mut worst: f64 = 0.0;
-    for root in &dag.roots {
-        let shape = g.sizes(root.node, &free);
-        let out = Evaluator::new(dag, &known, &free, Precision::Double).store(root.term, &root.index, &shape);
-        worst = worst.max(difference(&out, &values[root.node]));
-        known.insert(root.node, (shape, out));
-    }
-    worst
-}
+use crate::search::term::Atom;
+use crate::search::testing::{cases, fixed, models, worst_error};
 
 #[test]
 fn terms_have_the_values_of_the_graph() {
@@ -25,7 +9,7 @@ fn terms_have_the_values_of_the_graph() {
     let all = all.chain(cases::folds()).chain(cases::traps()).chain(cases::separate()).chain(cases::views());
     for (name, g) in all {
         let imported = import(&g).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let worst = error(&g, &imported.dag, 7);
+        let worst = worst_error(&g, &imported.dag, 7);
         assert!(worst < 1e-12, "{name}: {worst:e}\n{}", imported.dag);
         let again = import(&g).unwrap();
         assert_eq!(imported.dag.to_string(), again.dag.to_string(), "{name} twice");

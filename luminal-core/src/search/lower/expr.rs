@@ -69,11 +69,8 @@ impl<'a> Builder<'a> {
             Some(letter) => char::from(*letter).to_string(),
             None => format!("a{id}"),
         };
-        let (max, free) = match self.dag.context.extent(axis) {
-            Dim::Fixed(n) => (n, None),
-            Dim::Free { index, max } => (max, Some(index)),
-        };
-        self.kernel.axes.push(crate::kernel::ir::Axis { name, max, free });
+        let dim = self.dag.context.extent(axis);
+        self.kernel.axes.push(crate::kernel::ir::Axis::along(name, dim));
         self.axes.insert(axis, id);
         id
     }

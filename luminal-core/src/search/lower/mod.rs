@@ -214,21 +214,15 @@ fn outputs(graph: &Graph, program: &mut Program) {
     }
 }
 
+/// Adds a kernel that copies one tensor to another of the same type.
 fn copy_whole(graph: &Graph, program: &mut Program, node: NodeId, from: ValueId, to: ValueId) {
-    use crate::graph::Dim;
     use crate::kernel::ir::{Affine, Axis, Def, Expr, Index, Item};
     let mut values = std::mem::take(&mut program.values);
     let dag = Dag::default();
     let mut builder = Builder::new(graph, &dag, &mut values, &[]);
     let (source, dst) = (builder.argument(from), builder.argument(to));
-    let mut kernel_axes = vec![];
-    for (i, dim) in graph.nodes[node].shape.iter().enumerate() {
-        let free = match dim {
-            Dim::Fixed(_) => None,
-            Dim::Free { index, .. } => Some(*index),
-        };
-        kernel_axes.push(Axis { name: format!("i{i}"), max: (*dim).max(), free });
-    }
+    let dims = graph.nodes[node].shape.iter().enumerate();
+    let kernel_axes: Vec<Axis> = dims.map(|(i, dim)| Axis::along(format!("i{i}"), *dim)).collect();
     let at: Vec<Affine> = (0..kernel_axes.len()).map(Affine::axis).collect();
     let index = at.iter().cloned().map(Index::Affine).collect();
     let expr = std::rc::Rc::new(Expr::Load { buffer: source, index, guards: vec![] });

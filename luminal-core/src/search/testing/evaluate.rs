@@ -3,7 +3,7 @@
 use super::Random;
 use crate::dtype::Dtype;
 use crate::graph::{Binary, Graph, NodeId, Op, Reduce, Unary};
-use crate::search::term::{Buffers, convert, positions};
+use crate::search::term::{Buffers, Dag, Evaluator, Precision, convert, positions};
 use std::collections::BTreeMap;
 
 /// Values of inputs, weights and states by name.
@@ -159,4 +159,20 @@ fn element(g: &Graph, id: NodeId, at: &[usize], values: &[Vec<f64>], free: &[usi
             read(*x, &at)
         }
     }
+}
+
+/// Worst error of all roots of a DAG against direct evaluation of the graph.
+pub fn worst_error(g: &Graph, dag: &Dag, seed: u64) -> f64 {
+    let free = vec![4; g.free.len()];
+    let inputs = random_inputs(g, &free, &mut Random(seed));
+    let values = evaluate(g, &inputs, &free);
+    let mut known = buffers(g, &values, &free);
+    let mut worst: f64 = 0.0;
+    for root in &dag.roots {
+        let shape = g.sizes(root.node, &free);
+        let out = Evaluator::new(dag, &known, &free, Precision::Double).store(root.term, &root.index, &shape);
+        worst = worst.max(difference(&out, &values[root.node]));
+        known.insert(root.node, (shape, out));
+    }
+    worst
 }

@@ -9,7 +9,7 @@ pub mod evaluate;
 pub mod models;
 
 pub use build::fixed;
-pub use evaluate::{buffers, difference, evaluate, random_inputs};
+pub use evaluate::{buffers, difference, evaluate, random_inputs, worst_error};
 
 /// A small deterministic generator.
 pub struct Random(pub u64);
