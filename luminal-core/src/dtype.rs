@@ -20,6 +20,13 @@ impl Dtype {
         }
     }
 
+    /// The type in which its numbers are computed with: itself, or a wider one for types that only store numbers.
+    pub const fn wide(self) -> Dtype {
+        match self {
+            Dtype::F32 | Dtype::I32 | Dtype::Bool => self,
+        }
+    }
+
     /// The name used in the text form of graphs and in messages.
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,12 +2,11 @@
 
 use super::dim::DimInfo;
 use super::element::{Element, Float, Number, SameType};
-use super::record::Recorder;
 use super::shape::{Broadcast, Shape};
 use super::trace::{op, record};
 use super::value::Tensor;
 use crate::dtype::Dtype;
-use crate::graph::{Binary, NodeId, Unary};
+use crate::graph::{Binary, Dim as Size, Graph, NodeId, Unary};
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Rem, Sub};
 
 /// A right operand for a tensor of shape `S` and element type `E`: a tensor that broadcasts to it, or a number.
@@ -46,42 +45,128 @@ impl<S: Shape> Operand<S, bool> for bool {
     }
 }
 
-/// The operators as compositions of primitives, on operands of one shape.
-impl Recorder {
-    fn constant_like(&mut self, value: f64, node: NodeId) -> NodeId {
-        let dtype = self.graph.nodes[node].dtype;
-        let mut constant = self.graph.constant(value, dtype);
-        for (axis, size) in self.graph.nodes[node].shape.clone().into_iter().enumerate() {
-            constant = self.graph.expand(constant, axis, size);
+/// The operators as compositions of primitives, on operands of one shape and element type.
+impl Graph {
+    /// One value in every element of a tensor of this shape.
+    pub fn full(&mut self, value: f64, dtype: Dtype, shape: &[Size]) -> NodeId {
+        let mut node = self.constant(value, dtype);
+        for (axis, size) in shape.iter().enumerate() {
+            node = self.expand(node, axis, *size);
         }
-        constant
+        node
     }
 
-    pub(crate) fn negate(&mut self, node: NodeId) -> NodeId {
-        let minus_one = self.constant_like(-1.0, node);
-        self.graph.binary(Binary::Mul, node, minus_one)
+    /// One value in every element of a tensor with the shape and element type of another one.
+    pub fn full_like(&mut self, value: f64, x: NodeId) -> NodeId {
+        let (dtype, shape) = (self.nodes[x].dtype, self.nodes[x].shape.clone());
+        self.full(value, dtype, &shape)
     }
 
-    fn subtract(&mut self, left: NodeId, right: NodeId) -> NodeId {
-        let right = self.negate(right);
-        self.graph.binary(Binary::Add, left, right)
+    /// Repeats a tensor along the axes of `shape` that it lacks: its axis `i` becomes axis `axes[i]`, in rising order.
+    pub fn spread(&mut self, mut x: NodeId, axes: &[usize], shape: &[Size]) -> NodeId {
+        for (axis, size) in shape.iter().enumerate().filter(|(axis, _)| !axes.contains(axis)) {
+            x = self.expand(x, axis, *size);
+        }
+        x
     }
 
-    fn divide(&mut self, left: NodeId, right: NodeId) -> NodeId {
-        let right = self.graph.unary(Unary::Recip, right);
-        self.graph.binary(Binary::Mul, left, right)
+    /// `-x`; wraps for integers.
+    pub fn neg(&mut self, x: NodeId) -> NodeId {
+        let minus_one = self.full_like(-1.0, x);
+        self.binary(Binary::Mul, x, minus_one)
+    }
+
+    /// `x + y`
+    pub fn add(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        self.binary(Binary::Add, x, y)
+    }
+
+    /// `x - y`
+    pub fn sub(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        let y = self.neg(y);
+        self.binary(Binary::Add, x, y)
+    }
+
+    /// `x * y`
+    pub fn mul(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        self.binary(Binary::Mul, x, y)
+    }
+
+    /// `x / y` of floats, as `x * recip(y)`.
+    pub fn div(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        let y = self.unary(Unary::Recip, y);
+        self.binary(Binary::Mul, x, y)
+    }
+
+    /// `x + value`
+    pub fn add_number(&mut self, x: NodeId, value: f64) -> NodeId {
+        let value = self.full_like(value, x);
+        self.binary(Binary::Add, x, value)
+    }
+
+    /// `x * value`
+    pub fn mul_number(&mut self, x: NodeId, value: f64) -> NodeId {
+        let value = self.full_like(value, x);
+        self.binary(Binary::Mul, x, value)
     }
 
     /// Reverses the order of all values without overflow: `-x`, and `-1 - x` for integers; an involution.
-    pub(crate) fn reverse_order(&mut self, node: NodeId) -> NodeId {
-        let negative = self.negate(node);
-        match self.graph.nodes[node].dtype {
-            Dtype::I32 => {
-                let minus_one = self.constant_like(-1.0, node);
-                self.graph.binary(Binary::Add, negative, minus_one)
-            }
+    pub(crate) fn reverse_order(&mut self, x: NodeId) -> NodeId {
+        let negative = self.neg(x);
+        match self.nodes[x].dtype {
+            Dtype::I32 => self.add_number(negative, -1.0),
             _ => negative,
         }
+    }
+
+    /// The greater one; NaN if either is NaN.
+    pub fn maximum(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        self.binary(Binary::Max, x, y)
+    }
+
+    /// The smaller one; NaN if either is NaN.
+    pub fn minimum(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        let (x, y) = (self.reverse_order(x), self.reverse_order(y));
+        let greater = self.binary(Binary::Max, x, y);
+        self.reverse_order(greater)
+    }
+
+    /// `x < y`; false if either is NaN.
+    pub fn less(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        self.binary(Binary::LessThan, x, y)
+    }
+
+    /// Of truth values.
+    pub fn not(&mut self, x: NodeId) -> NodeId {
+        let (no, yes) = (self.full_like(0.0, x), self.full_like(1.0, x));
+        self.select(x, no, yes)
+    }
+
+    /// Of truth values.
+    pub fn and(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        self.binary(Binary::Mul, x, y)
+    }
+
+    /// Of truth values.
+    pub fn or(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        self.binary(Binary::Max, x, y)
+    }
+
+    /// Does some work on wider elements: operands of a type that only stores numbers are converted to the type in which
+    /// they are computed with ([`Dtype::wide`]), and the result is rounded back once.
+    pub fn widened<const N: usize>(
+        &mut self,
+        operands: [NodeId; N],
+        work: impl FnOnce(&mut Graph, [NodeId; N]) -> NodeId,
+    ) -> NodeId {
+        let narrow = self.nodes[operands[0]].dtype;
+        let operands = operands.map(|x| match self.nodes[x].dtype {
+            dtype if dtype == dtype.wide() => x,
+            dtype => self.cast(x, dtype.wide()),
+        });
+        let result = work(self, operands);
+        let wide = self.nodes[result].dtype;
+        if wide == narrow.wide() && wide != narrow { self.cast(result, narrow) } else { result }
     }
 }
 
@@ -89,7 +174,7 @@ impl Recorder {
 /// own, and it carries the bound: rustc finds the implementation before it knows this type, and so reports the bound
 /// that fails. Without that it would say that there is no such operator, and list those that there are.
 macro_rules! operator {
-    ($($Trait:ident $method:ident: $Bound:ident, |$recorder:ident, $left:ident, $right:ident| $record:expr;)*) => {$(
+    ($($Trait:ident $method:ident: $Bound:ident, |$graph:ident, $left:ident, $right:ident| $composition:expr;)*) => {$(
         impl<S, R, E, F> $Trait<Tensor<R, F>> for Tensor<S, E>
         where
             S: Shape + Broadcast<R>,
@@ -102,10 +187,9 @@ macro_rules! operator {
             #[track_caller]
             fn $method(self, right: Tensor<R, F>) -> Self {
                 let _scope = op(stringify!($method));
-                Tensor::of(record(|$recorder| {
-                    let $left = self.node;
-                    let $right = $recorder.broadcast(right.node, R::DIMS, S::DIMS);
-                    $record
+                Tensor::of(record(|recorder| {
+                    let right = recorder.broadcast(right.node, R::DIMS, S::DIMS);
+                    recorder.graph.widened([self.node, right], |$graph, [$left, $right]| $composition)
                 }))
             }
         }
@@ -136,12 +220,12 @@ macro_rules! operator {
 }
 
 operator! {
-    Add add: Number, |recorder, left, right| recorder.graph.binary(Binary::Add, left, right);
-    Sub sub: Number, |recorder, left, right| recorder.subtract(left, right);
-    Mul mul: Number, |recorder, left, right| recorder.graph.binary(Binary::Mul, left, right);
-    Div div: Float, |recorder, left, right| recorder.divide(left, right);
+    Add add: Number, |graph, left, right| graph.add(left, right);
+    Sub sub: Number, |graph, left, right| graph.sub(left, right);
+    Mul mul: Number, |graph, left, right| graph.mul(left, right);
+    Div div: Float, |graph, left, right| graph.div(left, right);
     // Floor modulo: the result has the sign of the divisor.
-    Rem rem: Number, |recorder, left, right| recorder.graph.binary(Binary::Mod, left, right);
+    Rem rem: Number, |graph, left, right| graph.binary(Binary::Mod, left, right);
 }
 operator!(@number i32, Add add);
 operator!(@number i32, Sub sub);
@@ -153,19 +237,14 @@ impl<S: Shape, E: Number> Tensor<S, E> {
     #[track_caller]
     pub fn maximum(self, other: impl Operand<S, E>) -> Self {
         let _scope = op("maximum");
-        self.binary(Binary::Max, other.spread())
+        self.pointwise(other.spread(), Graph::maximum)
     }
 
     /// The smaller of each element and the operand's; NaN if either is NaN.
     #[track_caller]
     pub fn minimum(self, other: impl Operand<S, E>) -> Self {
         let _scope = op("minimum");
-        let other = other.spread();
-        Tensor::of(record(|recorder| {
-            let (left, right) = (recorder.reverse_order(self.node), recorder.reverse_order(other.node));
-            let greater = recorder.graph.binary(Binary::Max, left, right);
-            recorder.reverse_order(greater)
-        }))
+        self.pointwise(other.spread(), Graph::minimum)
     }
 
     /// Whether each element is less than the operand's; false if either is NaN.
@@ -182,18 +261,24 @@ impl<S: Shape, E: Number> Tensor<S, E> {
     #[track_caller]
     pub fn less(self, other: impl Operand<S, E>) -> Tensor<S, bool> {
         let _scope = op("less");
-        self.binary(Binary::LessThan, other.spread())
+        self.pointwise(other.spread(), Graph::less)
     }
 
     /// Whether each element is greater than the operand's; false if either is NaN.
     #[track_caller]
     pub fn greater(self, other: impl Operand<S, E>) -> Tensor<S, bool> {
         let _scope = op("greater");
-        other.spread().binary(Binary::LessThan, self)
+        other.spread().pointwise(self, Graph::less)
     }
 
-    fn binary<F: Element>(self, function: Binary, other: Tensor<S, E>) -> Tensor<S, F> {
-        Tensor::of(record(|recorder| recorder.graph.binary(function, self.node, other.node)))
+    fn pointwise<F: Element>(
+        self,
+        other: Tensor<S, E>,
+        function: fn(&mut Graph, NodeId, NodeId) -> NodeId,
+    ) -> Tensor<S, F> {
+        Tensor::of(record(|recorder| {
+            recorder.graph.widened([self.node, other.node], |graph, [x, y]| function(graph, x, y))
+        }))
     }
 }
 
@@ -223,7 +308,7 @@ impl<S: Shape + Broadcast<R>, R: Shape> BitAnd<Tensor<R, bool>> for Tensor<S, bo
     #[track_caller]
     fn bitand(self, right: Tensor<R, bool>) -> Self {
         let _scope = op("and");
-        logical(Binary::Mul, self, right.node, R::DIMS)
+        logical(Graph::and, self, right.node, R::DIMS)
     }
 }
 
@@ -233,18 +318,18 @@ impl<S: Shape + Broadcast<R>, R: Shape> BitOr<Tensor<R, bool>> for Tensor<S, boo
     #[track_caller]
     fn bitor(self, right: Tensor<R, bool>) -> Self {
         let _scope = op("or");
-        logical(Binary::Max, self, right.node, R::DIMS)
+        logical(Graph::or, self, right.node, R::DIMS)
     }
 }
 
 fn logical<S: Shape>(
-    function: Binary,
+    function: fn(&mut Graph, NodeId, NodeId) -> NodeId,
     left: Tensor<S, bool>,
     right: NodeId,
     dims: &[DimInfo],
 ) -> Tensor<S, bool> {
     Tensor::of(record(|recorder| {
         let right = recorder.broadcast(right, dims, S::DIMS);
-        recorder.graph.binary(function, left.node, right)
+        function(&mut recorder.graph, left.node, right)
     }))
 }

@@ -7,8 +7,9 @@
 //! Broadcasting: the result has the shape of the *left* operand; the right one is equal, a suffix of it, a number, or has
 //! [`One`] where it stretches. So `x - x.max_keep(axis)` is legal and `x.max_keep(axis) - x` is not.
 //!
-//! Every public operation is a composition of primitives of [`crate::graph`]; nothing below knows its name, except for
-//! reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
+//! A file holds a family of operations on two floors. Below, `impl Graph` composes them of primitives, for axes that are
+//! numbers; it is what importers and conformance tests use. Above, the methods of [`Tensor`] give them types, messages and
+//! names. Nothing below the composition knows the name of an operation, except for reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
 
 mod arithmetic;
 mod axis;

@@ -4,49 +4,91 @@ use super::element::{Element, Float, Number};
 use super::shape::Shape;
 use super::trace::{op, record};
 use super::value::Tensor;
-use crate::graph::Unary;
+use crate::graph::{Graph, NodeId, Unary};
 use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E};
 use std::ops::{Neg, Not};
 
-/// The primitives, under one scope each. The bound is on the method: on the implementation, rustc would answer with a
+/// Functions of floats, each a composition of primitives.
+impl Graph {
+    /// `e^x`, as `2^(x * log2 e)`.
+    pub fn exp(&mut self, x: NodeId) -> NodeId {
+        let power = self.mul_number(x, float(LOG2_E));
+        self.unary(Unary::Exp2, power)
+    }
+
+    /// Natural logarithm, as `log2 x * ln 2`.
+    pub fn log(&mut self, x: NodeId) -> NodeId {
+        let log2 = self.unary(Unary::Log2, x);
+        self.mul_number(log2, float(LN_2))
+    }
+
+    /// Cosine of radians, as `sin (x + pi/2)`.
+    pub fn cos(&mut self, x: NodeId) -> NodeId {
+        let shifted = self.add_number(x, float(FRAC_PI_2));
+        self.unary(Unary::Sin, shifted)
+    }
+
+    /// `1 / (1 + e^-x)`; 0 and 1 at the infinities.
+    pub fn sigmoid(&mut self, x: NodeId) -> NodeId {
+        let power = self.mul_number(x, float(-LOG2_E));
+        let power = self.unary(Unary::Exp2, power);
+        let sum = self.add_number(power, 1.0);
+        self.unary(Unary::Recip, sum)
+    }
+
+    /// Hyperbolic tangent, as `2 sigmoid 2x - 1`. Its error is absolute, about 1e-7, also near 0.
+    pub fn tanh(&mut self, x: NodeId) -> NodeId {
+        let doubled = self.mul_number(x, 2.0);
+        let sigmoid = self.sigmoid(doubled);
+        let doubled = self.mul_number(sigmoid, 2.0);
+        self.add_number(doubled, -1.0)
+    }
+
+    /// The greater of `x` and 0; NaN stays NaN.
+    pub fn relu(&mut self, x: NodeId) -> NodeId {
+        let zero = self.full_like(0.0, x);
+        self.maximum(x, zero)
+    }
+}
+
+/// A constant of `f32`: the nearest one.
+pub(super) fn float(value: f64) -> f64 {
+    f64::from(value as f32)
+}
+
+/// One method each, under its own scope. The bound is on the method: on the implementation, rustc would answer with a
 /// list of types that have the method.
-macro_rules! primitive {
-    ($($(#[$doc:meta])* $name:ident = $unary:ident;)*) => {
+macro_rules! functions {
+    ($Bound:ident: $($(#[$doc:meta])* $name:ident = |$graph:ident, $x:ident| $composition:expr;)*) => {
         impl<S: Shape, E: Element> Tensor<S, E> {
             $(
                 $(#[$doc])*
                 #[track_caller]
                 pub fn $name(self) -> Self
                 where
-                    E: Float,
+                    E: $Bound,
                 {
                     let _scope = op(stringify!($name));
-                    Tensor::of(record(|recorder| recorder.graph.unary(Unary::$unary, self.node)))
+                    Tensor::of(record(|recorder| {
+                        recorder.graph.widened([self.node], |$graph, [$x]| $composition)
+                    }))
                 }
             )*
         }
     };
 }
 
-primitive! {
+functions! { Float:
     /// `2^x` of each element.
-    exp2 = Exp2;
+    exp2 = |graph, x| graph.unary(Unary::Exp2, x);
     /// Binary logarithm of each element.
-    log2 = Log2;
+    log2 = |graph, x| graph.unary(Unary::Log2, x);
     /// Sine of each element, in radians.
-    sin = Sin;
+    sin = |graph, x| graph.unary(Unary::Sin, x);
     /// Square root of each element.
-    sqrt = Sqrt;
+    sqrt = |graph, x| graph.unary(Unary::Sqrt, x);
     /// `1 / x` of each element.
-    recip = Recip;
-}
-
-/// A constant, which broadcasts to every shape.
-fn number<E: Float>(value: f64) -> Tensor<(), E> {
-    Tensor::full(E::from_f64(value))
-}
-
-impl<S: Shape, E: Element> Tensor<S, E> {
+    recip = |graph, x| graph.unary(Unary::Recip, x);
     /// `e^x` of each element, as `2^(x * log2 e)`.
     ///
     /// ```
@@ -55,64 +97,20 @@ impl<S: Shape, E: Element> Tensor<S, E> {
     /// let traced = trace(|| output(&input::<Tensor<(D<4>,)>>("x").exp()));
     /// assert!(traced.graph.nodes.iter().skip(1).all(|node| node.origin.as_ref().unwrap().op == "exp"));
     /// ```
-    #[track_caller]
-    pub fn exp(self) -> Self
-    where
-        E: Float,
-    {
-        let _scope = op("exp");
-        (self * number(LOG2_E)).exp2()
-    }
-
+    exp = |graph, x| graph.exp(x);
     /// Natural logarithm of each element, as `log2 x * ln 2`.
-    #[track_caller]
-    pub fn log(self) -> Self
-    where
-        E: Float,
-    {
-        let _scope = op("log");
-        self.log2() * number(LN_2)
-    }
-
+    log = |graph, x| graph.log(x);
     /// Cosine of each element, in radians, as `sin (x + pi/2)`.
-    #[track_caller]
-    pub fn cos(self) -> Self
-    where
-        E: Float,
-    {
-        let _scope = op("cos");
-        (self + number(FRAC_PI_2)).sin()
-    }
-
+    cos = |graph, x| graph.cos(x);
     /// `1 / (1 + e^-x)` of each element; 0 and 1 at the infinities.
-    #[track_caller]
-    pub fn sigmoid(self) -> Self
-    where
-        E: Float,
-    {
-        let _scope = op("sigmoid");
-        ((self * number(-LOG2_E)).exp2() + number(1.0)).recip()
-    }
-
+    sigmoid = |graph, x| graph.sigmoid(x);
     /// Hyperbolic tangent of each element, as `2 sigmoid 2x - 1`. Its error is absolute, about 1e-7, also near 0.
-    #[track_caller]
-    pub fn tanh(self) -> Self
-    where
-        E: Float,
-    {
-        let _scope = op("tanh");
-        (self * number(2.0)).sigmoid() * number(2.0) + number(-1.0)
-    }
+    tanh = |graph, x| graph.tanh(x);
+}
 
+functions! { Number:
     /// The greater of each element and 0; NaN stays NaN.
-    #[track_caller]
-    pub fn relu(self) -> Self
-    where
-        E: Number,
-    {
-        let _scope = op("relu");
-        self.maximum(Tensor::<S, E>::zeros())
-    }
+    relu = |graph, x| graph.relu(x);
 }
 
 impl<S: Shape, E: Number> Neg for Tensor<S, E> {
@@ -121,7 +119,7 @@ impl<S: Shape, E: Number> Neg for Tensor<S, E> {
     #[track_caller]
     fn neg(self) -> Self {
         let _scope = op("neg");
-        Tensor::of(record(|recorder| recorder.negate(self.node)))
+        Tensor::of(record(|recorder| recorder.graph.widened([self.node], |graph, [x]| graph.neg(x))))
     }
 }
 
@@ -131,7 +129,7 @@ impl<S: Shape> Not for Tensor<S, bool> {
     #[track_caller]
     fn not(self) -> Self {
         let _scope = op("not");
-        self.select(Tensor::<S, bool>::full(false), Tensor::<S, bool>::full(true))
+        Tensor::of(record(|recorder| recorder.graph.not(self.node)))
     }
 }
 

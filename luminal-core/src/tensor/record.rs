@@ -131,11 +131,8 @@ impl Recorder {
 
     /// One value everywhere.
     pub fn fill(&mut self, value: f64, dtype: Dtype, dims: &[DimInfo]) -> NodeId {
-        let mut node = self.graph.constant(value, dtype);
-        for (axis, dim) in self.shape(dims).into_iter().enumerate() {
-            node = self.graph.expand(node, axis, dim);
-        }
-        node
+        let shape = self.shape(dims);
+        self.graph.full(value, dtype, &shape)
     }
 
     /// Repeats a tensor along the axes of `want` that it lacks or that are `One` in it. `have` says for each axis of
@@ -171,6 +168,23 @@ impl Recorder {
             // There is no view that drops an axis; the maximum of one element is that element, NaN and -0 included.
             _ => self.graph.reduce(Reduce::Max, node, axis),
         }
+    }
+
+    /// Applies a composition to one axis. Where the axis is of type `One` it gets an axis of one element in the graph for
+    /// it. `after` is what the axis becomes: `One` if the composition removes it.
+    pub fn along(
+        &mut self,
+        node: NodeId,
+        dims: &[DimInfo],
+        axis: usize,
+        after: DimInfo,
+        work: impl FnOnce(&mut Graph, NodeId, usize) -> NodeId,
+    ) -> NodeId {
+        let (node, at) = self.materialize(node, dims, axis);
+        let rank = self.graph.nodes[node].shape.len();
+        let node = work(&mut self.graph, node, at);
+        let removed = self.graph.nodes[node].shape.len() < rank;
+        if removed { node } else { self.settle(node, after, at) }
     }
 
     /// Gives an axis of type `One` an axis in the graph, for operations that change its size. Returns the graph axis.

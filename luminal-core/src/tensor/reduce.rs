@@ -1,20 +1,106 @@
 //! Reductions along an axis, and what is made of them. `sum` drops the axis, `sum_keep` leaves `One` in its place.
 
 use super::axis::Axis;
-use super::dim::{Dim, DimInfo};
+use super::dim::DimInfo;
 use super::element::{Element, Float, Number};
-use super::record::graph_axis;
+use super::pointwise::float;
 use super::shape::{At, Shape};
 use super::trace::{op, record};
 use super::value::Tensor;
-use crate::graph::{NodeId, Reduce, Unary};
+use crate::graph::{Dim, Graph, NodeId, Reduce, Unary};
 
-/// Records a reduction. `One` has no axis in the graph, so along it there is nothing to do.
-fn reduce(function: Reduce, node: NodeId, dims: &[DimInfo], axis: usize) -> NodeId {
-    match dims[axis] {
-        DimInfo::One => node,
-        _ => record(|recorder| recorder.graph.reduce(function, node, graph_axis(dims, axis))),
+/// Compositions along one axis of a graph, which disappears unless said otherwise.
+impl Graph {
+    /// Sum; 0 for an empty axis.
+    pub fn sum(&mut self, x: NodeId, axis: usize) -> NodeId {
+        self.reduce(Reduce::Sum, x, axis)
     }
+
+    /// Greatest element; NaN if any is NaN; the least value for an empty axis.
+    pub fn max(&mut self, x: NodeId, axis: usize) -> NodeId {
+        self.reduce(Reduce::Max, x, axis)
+    }
+
+    /// Smallest element; NaN if any is NaN; the greatest value for an empty axis.
+    pub fn min(&mut self, x: NodeId, axis: usize) -> NodeId {
+        let reversed = self.reverse_order(x);
+        let greatest = self.reduce(Reduce::Max, reversed, axis);
+        self.reverse_order(greatest)
+    }
+
+    /// Mean of floats; NaN for an empty axis. A free size is not a value of the graph, so there the elements are
+    /// counted.
+    pub fn mean(&mut self, x: NodeId, axis: usize) -> NodeId {
+        let size = self.nodes[x].shape[axis];
+        let sum = self.sum(x, axis);
+        match size {
+            Dim::Fixed(size) => self.mul_number(sum, float(1.0 / size as f64)),
+            Dim::Free { .. } => {
+                let ones = self.full(1.0, self.nodes[x].dtype, &[size]);
+                let count = self.sum(ones, 0);
+                let share = self.unary(Unary::Recip, count);
+                let shape = self.nodes[sum].shape.clone();
+                let share = self.spread(share, &[], &shape);
+                self.mul(sum, share)
+            }
+        }
+    }
+
+    /// What a reduction of `x` along this axis gave, repeated along it.
+    pub fn repeat_along(&mut self, reduced: NodeId, x: NodeId, axis: usize) -> NodeId {
+        let size = self.nodes[x].shape[axis];
+        self.expand(reduced, axis, size)
+    }
+
+    /// `e^x / sum e^x` of floats; the axis stays.
+    pub fn softmax(&mut self, x: NodeId, axis: usize) -> NodeId {
+        let greatest = self.max(x, axis);
+        let greatest = self.repeat_along(greatest, x, axis);
+        let shifted = self.sub(x, greatest);
+        let powers = self.exp(shifted);
+        let sum = self.sum(powers, axis);
+        let sum = self.repeat_along(sum, x, axis);
+        self.div(powers, sum)
+    }
+
+    /// Logarithm of the softmax; the axis stays.
+    pub fn log_softmax(&mut self, x: NodeId, axis: usize) -> NodeId {
+        let greatest = self.max(x, axis);
+        let greatest = self.repeat_along(greatest, x, axis);
+        let shifted = self.sub(x, greatest);
+        let powers = self.exp(shifted);
+        let sum = self.sum(powers, axis);
+        let sum = self.log(sum);
+        let sum = self.repeat_along(sum, x, axis);
+        self.sub(shifted, sum)
+    }
+}
+
+/// Records a reduction that is the element itself if there is only one; `One` or no axis is left.
+fn reduce<S: At<I>, R: Shape, E: Element, const I: isize>(
+    x: Tensor<S, E>,
+    function: fn(&mut Graph, NodeId, usize) -> NodeId,
+) -> Tensor<R, E> {
+    if S::DIMS[S::AXIS] == DimInfo::One {
+        return Tensor::of(x.node);
+    }
+    Tensor::of(record(|recorder| {
+        recorder.along(x.node, S::DIMS, S::AXIS, DimInfo::One, |graph, x, axis| {
+            graph.widened([x], |graph, [x]| function(graph, x, axis))
+        })
+    }))
+}
+
+/// Records a composition along an axis that stays.
+fn keep<S: At<I>, E: Element, const I: isize>(
+    x: Tensor<S, E>,
+    function: fn(&mut Graph, NodeId, usize) -> NodeId,
+) -> Tensor<S, E> {
+    Tensor::of(record(|recorder| {
+        recorder.along(x.node, S::DIMS, S::AXIS, S::DIMS[S::AXIS], |graph, x, axis| {
+            graph.widened([x], |graph, [x]| function(graph, x, axis))
+        })
+    }))
 }
 
 impl<S: Shape, E: Number> Tensor<S, E> {
@@ -37,7 +123,7 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: At<I>,
     {
         let _scope = op("sum");
-        Tensor::of(reduce(Reduce::Sum, self.node, S::DIMS, S::AXIS))
+        reduce(self, Graph::sum)
     }
 
     /// As [`sum`](Tensor::sum); the axis stays as `One`.
@@ -47,7 +133,7 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: At<I>,
     {
         let _scope = op("sum_keep");
-        Tensor::of(reduce(Reduce::Sum, self.node, S::DIMS, S::AXIS))
+        reduce(self, Graph::sum)
     }
 
     /// Greatest element along an axis, which disappears; NaN if any is NaN; the least value for an empty axis.
@@ -57,7 +143,7 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: At<I>,
     {
         let _scope = op("max");
-        Tensor::of(reduce(Reduce::Max, self.node, S::DIMS, S::AXIS))
+        reduce(self, Graph::max)
     }
 
     /// As [`max`](Tensor::max); the axis stays as `One`.
@@ -67,7 +153,7 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: At<I>,
     {
         let _scope = op("max_keep");
-        Tensor::of(reduce(Reduce::Max, self.node, S::DIMS, S::AXIS))
+        reduce(self, Graph::max)
     }
 
     /// Smallest element along an axis, which disappears; NaN if any is NaN; the greatest value for an empty axis.
@@ -77,7 +163,7 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: At<I>,
     {
         let _scope = op("min");
-        Tensor::of(least(self.node, S::DIMS, S::AXIS))
+        reduce(self, Graph::min)
     }
 
     /// As [`min`](Tensor::min); the axis stays as `One`.
@@ -87,49 +173,31 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: At<I>,
     {
         let _scope = op("min_keep");
-        Tensor::of(least(self.node, S::DIMS, S::AXIS))
+        reduce(self, Graph::min)
     }
-}
-
-/// `1 / n` for an axis of n elements. A free size is not a value of the graph, so there the elements are counted.
-fn one_over_count<E: Float>(dim: DimInfo) -> Tensor<(), E> {
-    match dim.fixed() {
-        Some(size) => Tensor::full(E::from_f64(1.0 / size as f64)),
-        None => Tensor::of(record(|recorder| {
-            let ones = recorder.fill(1.0, E::DTYPE, &[dim]);
-            let count = recorder.graph.reduce(Reduce::Sum, ones, 0);
-            recorder.graph.unary(Unary::Recip, count)
-        })),
-    }
-}
-
-fn least(node: NodeId, dims: &[DimInfo], axis: usize) -> NodeId {
-    let reversed = record(|recorder| recorder.reverse_order(node));
-    let greatest = reduce(Reduce::Max, reversed, dims, axis);
-    record(|recorder| recorder.reverse_order(greatest))
 }
 
 impl<S: Shape, E: Element> Tensor<S, E> {
     /// Mean along an axis, which disappears; NaN for an empty axis.
     #[track_caller]
-    pub fn mean<const I: isize>(self, axis: Axis<I>) -> Tensor<S::Drop, E>
+    pub fn mean<const I: isize>(self, _axis: Axis<I>) -> Tensor<S::Drop, E>
     where
         S: At<I>,
         E: Float,
     {
         let _scope = op("mean");
-        self.sum(axis) * one_over_count(S::Dim::INFO)
+        reduce(self, Graph::mean)
     }
 
     /// As [`mean`](Tensor::mean); the axis stays as `One`.
     #[track_caller]
-    pub fn mean_keep<const I: isize>(self, axis: Axis<I>) -> Tensor<S::Keep, E>
+    pub fn mean_keep<const I: isize>(self, _axis: Axis<I>) -> Tensor<S::Keep, E>
     where
         S: At<I>,
         E: Float,
     {
         let _scope = op("mean_keep");
-        self.sum_keep(axis) * one_over_count(S::Dim::INFO)
+        reduce(self, Graph::mean)
     }
 
     /// `e^x / sum e^x` along an axis. The maximum of the axis is subtracted first, so that no finite row overflows.
@@ -141,25 +209,23 @@ impl<S: Shape, E: Element> Tensor<S, E> {
     /// assert!(traced.graph.nodes.iter().skip(1).all(|node| node.origin.as_ref().unwrap().op == "softmax"));
     /// ```
     #[track_caller]
-    pub fn softmax<const I: isize>(self, axis: Axis<I>) -> Self
+    pub fn softmax<const I: isize>(self, _axis: Axis<I>) -> Self
     where
         S: At<I>,
         E: Float,
     {
         let _scope = op("softmax");
-        let powers = (self - self.max_keep(axis)).exp();
-        powers / powers.sum_keep(axis)
+        keep(self, Graph::softmax)
     }
 
     /// Logarithm of [`softmax`](Tensor::softmax), exact also where the softmax itself is 0.
     #[track_caller]
-    pub fn log_softmax<const I: isize>(self, axis: Axis<I>) -> Self
+    pub fn log_softmax<const I: isize>(self, _axis: Axis<I>) -> Self
     where
         S: At<I>,
         E: Float,
     {
         let _scope = op("log_softmax");
-        let shifted = self - self.max_keep(axis);
-        shifted - shifted.exp().sum_keep(axis).log()
+        keep(self, Graph::log_softmax)
     }
 }
