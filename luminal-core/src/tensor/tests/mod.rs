@@ -1,6 +1,7 @@
 //! What tracing records, computed by the reference interpreter and compared with values worked out by hand or by loops.
 
 mod dtypes;
+mod compositions;
 mod images;
 mod mistakes;
 mod modules;
