@@ -146,9 +146,9 @@ fn digits<B: Dim>() -> Graph {
         let net: Digits = weights("net");
         let x: T<(B, D<16>, D<8>, D<8>)> = net.conv1.forward(image).relu();
         let x: T<(B, D<32>, D<8>, D<8>)> = net.conv2.forward(x).relu();
-        let x: T<(B, D<32>, D<4>, D<4>)> = x.max_pool2d(pool::<2>());
+        let x: T<(B, D<32>, D<4>, D<4>)> = x.max_pool2d(pool(2));
         let x: T<(B, D<64>, D<4>, D<4>)> = net.conv3.forward(x).relu();
-        let x: T<(B, D<64>, D<2>, D<2>)> = x.max_pool2d(pool::<2>());
+        let x: T<(B, D<64>, D<2>, D<2>)> = x.max_pool2d(pool(2));
         let x: T<(B, D<256>)> = x.reshape();
         output(&net.fc2.forward(net.fc1.forward(x).relu()).softmax(Axis::<1>));
     });
