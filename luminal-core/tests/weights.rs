@@ -25,25 +25,15 @@ fn floats(data: &[u8]) -> Vec<f32> {
 }
 
 #[test]
-fn good_files_load_right() {
-    for name in ["plain", "data-at-an-odd-offset"] {
-        let weights = Weights::open(path(name)).unwrap();
-        let tensor = weights.tensor("w").unwrap();
-        assert_eq!((tensor.dtype, tensor.shape), (StoredDtype::F32, &[2, 2][..]));
-        assert_eq!(floats(tensor.data), [1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(weights.names().collect::<Vec<_>>(), ["w"]);
-        assert!(weights.tensor("v").is_none());
-    }
-
-    let weights = Weights::open(path("header-order-is-not-data-order")).unwrap();
-    assert_eq!(floats(weights.tensor("a").unwrap().data), [1.0, 2.0]);
-    assert_eq!(floats(weights.tensor("b").unwrap().data), [3.0, 4.0]);
-
-    let weights = Weights::open(path("unaligned-tensors")).unwrap();
-    assert_eq!(weights.tensor("a").unwrap().data, [7, 8, 9]);
-    assert_eq!(floats(weights.tensor("b").unwrap().data), [1.0, 2.0]);
-    assert_eq!(weights.tensor("c").unwrap().dtype, StoredDtype::BF16);
-    assert_eq!(weights.tensor("c").unwrap().data, [0x80, 0x3f, 0x00, 0xc0, 0x80, 0x7f]);
+fn a_file_is_mapped_and_names_what_it_has() {
+    let weights = Weights::open(path("plain")).unwrap();
+    let tensor = weights.tensor("w").unwrap();
+    assert_eq!((tensor.dtype, tensor.shape), (StoredDtype::F32, &[2, 2][..]));
+    assert_eq!(floats(tensor.data), [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(weights.names().collect::<Vec<_>>(), ["w"]);
+    assert!(weights.tensor("v").is_none());
+    let message = Weights::open(path("hole")).unwrap_err().to_string();
+    assert!(message.contains(&path("hole")) && message.contains("8 bytes before tensor `b`"), "{message}");
 }
 
 #[test]
@@ -52,41 +42,6 @@ fn files_in_the_binary() {
     assert_eq!(floats(weights.tensor("w").unwrap().data), [1.0, 2.0, 3.0, 4.0]);
     let message = luminal_core::include_weights!("data/weights/hole.safetensors").unwrap_err().to_string();
     assert!(message.contains("`data/weights/hole.safetensors`"), "{message}");
-}
-
-#[test]
-fn hostile_files_are_errors() {
-    let cases = [
-        ("header-length-2-64", "the header is said to have 18446744073709551615 bytes, but only 73 follow"),
-        ("header-length-2-63", "the header is said to have 9223372036854775808 bytes"),
-        ("header-length-2-40", "the header is said to have 1099511627776 bytes"),
-        ("header-longer-than-file", "the header is said to have 1000000 bytes"),
-        ("three-bytes", "are too few"),
-        ("header-is-an-array", "does not start with `{`"),
-        ("overlap", "tensors `a` and `b` overlap"),
-        ("hole", "8 bytes before tensor `b` belong to no tensor"),
-        ("trailing-bytes", "8 bytes at the end belong to no tensor"),
-        (
-            "shape-larger-than-data",
-            "tensor `t`: F32 [1000, 1000] needs 4000000 bytes, but its data range has 4",
-        ),
-        ("ends-before-it-begins", "tensor `t`: its data ends (0) before it begins (4)"),
-        ("elements-overflow", "tensor `t`: the number of elements of [4294967296, 4294967296] overflows"),
-        ("unknown-type-far-outside", "tensor `t`: unknown variant `Q9`"),
-        ("one-offset", "tensor `t`: invalid length 1"),
-    ];
-    for (name, rule) in cases {
-        let message = Weights::open(path(name)).unwrap_err().to_string();
-        assert!(message.contains(rule), "{name}: {message}");
-        assert!(message.contains(&path(name)), "{name}: {message}");
-    }
-}
-
-#[test]
-fn every_data_file_is_tested() {
-    let folder = format!("{}/tests/data/weights", env!("CARGO_MANIFEST_DIR"));
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(files.filter(|name| name.to_str().unwrap().ends_with(".safetensors")).count(), 4 + 14);
 }
 
 #[test]
@@ -120,7 +75,7 @@ fn broken_headers_are_errors() {
             "overflows",
         ),
         (r#"{"t":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}"#.into(), 1, "does not fill whole bytes"),
-        ("[".repeat(100_000), 0, "does not start with `{`"),
+        ("[".repeat(100_000), 0, "neither a safetensors file"),
         (format!("{{\"t\":{}", "[".repeat(100_000)), 0, "the header is not valid"),
     ];
     for (header, data, rule) in cases {
@@ -132,7 +87,7 @@ fn broken_headers_are_errors() {
     not_text[10] = 0xff;
     assert!(error(not_text).contains("not UTF-8"));
     assert!(error(vec![]).contains("0 bytes are too few"));
-    assert!(error(vec![0; 8]).contains("does not start with `{`"));
+    assert!(error(vec![0; 8]).contains("neither a safetensors file"));
 }
 
 #[test]
@@ -162,7 +117,7 @@ fn legal_but_rare() {
 /// Cutting a good file short, or changing any one byte of it, gives a result or an error, and nothing else.
 #[test]
 fn damaged_files_do_not_panic() {
-    for name in ["plain", "unaligned-tensors", "header-order-is-not-data-order"] {
+    for name in ["plain", "tensors-of-three-types"] {
         let good = std::fs::read(path(name)).unwrap();
         for length in 0..good.len() {
             assert!(Weights::from_bytes(good[..length].to_vec()).is_err(), "{name} cut at {length}");
@@ -174,7 +129,7 @@ fn damaged_files_do_not_panic() {
                 if let Ok(weights) = Weights::from_bytes(bytes) {
                     for tensor in weights.names().filter_map(|name| weights.tensor(name)) {
                         let elements: usize = tensor.shape.iter().product();
-                        assert_eq!(tensor.data.len() * 8, elements * tensor.dtype.bits());
+                        assert_eq!(tensor.data.len() * tensor.dtype.block().0, elements * tensor.dtype.block().1);
                     }
                 }
             }
@@ -187,7 +142,7 @@ fn files_that_cannot_be_read() {
     let message = Weights::open("no/such/file.safetensors").unwrap_err().to_string();
     assert!(message.contains("no/such/file.safetensors") && message.contains("cannot open"), "{message}");
     let message = Weights::open(env!("CARGO_MANIFEST_DIR")).unwrap_err().to_string();
-    assert!(message.contains("not a regular file"), "{message}");
+    assert!(message.contains("weight folder") && message.contains("it holds no"), "{message}");
 }
 
 fn param(name: &str, dtype: Dtype, shape: &[usize]) -> Param {
