@@ -12,7 +12,7 @@ pub struct Batch;
 #[derive(Module)]
 pub struct Mlp {
     hidden: Linear<6, 5>,
-    out: Linear<5, 3, false>,
+    out: Linear<5, 3, f32, false>,
 }
 
 /// Class probabilities of small images.
