@@ -1,7 +1,6 @@
 //! Weight files: good ones load right, hostile ones are an error that names file, tensor and rule.
 
 use luminal_core::dtype::Dtype;
-use luminal_core::plan::{Param, Text};
 use luminal_core::weights::{StoredDtype, Weights};
 
 fn path(name: &str) -> String {
@@ -143,85 +142,6 @@ fn files_that_cannot_be_read() {
     assert!(message.contains("no/such/file.safetensors") && message.contains("cannot open"), "{message}");
     let message = Weights::open(env!("CARGO_MANIFEST_DIR")).unwrap_err().to_string();
     assert!(message.contains("weight folder") && message.contains("it holds no"), "{message}");
-}
-
-fn param(name: &str, dtype: Dtype, shape: &[usize]) -> Param {
-    Param { name: Text::Owned(name.into()), dtype, shape: shape.to_vec().into(), packings: vec![].into() }
-}
-
-fn tensors(list: &[(&str, Dtype, &[usize])]) -> Weights {
-    let make = |(name, dtype, shape): &(&str, Dtype, &[usize])| {
-        let bytes = dtype.bytes() * shape.iter().product::<usize>();
-        (name.to_string(), *dtype, shape.to_vec(), vec![0; bytes])
-    };
-    Weights::from_tensors(list.iter().map(make)).unwrap()
-}
-
-#[test]
-fn one_error_lists_all_that_does_not_fit() {
-    let weights = tensors(&[
-        ("bias", Dtype::I32, &[10]),
-        ("extra", Dtype::F32, &[1]),
-        ("good", Dtype::F32, &[3]),
-        ("weight", Dtype::F32, &[10, 255]),
-    ]);
-    let params = [
-        param("absent", Dtype::F32, &[2, 3]),
-        param("bias", Dtype::F32, &[10]),
-        param("good", Dtype::F32, &[3]),
-        param("gone", Dtype::Bool, &[]),
-        param("weight", Dtype::F32, &[10, 256]),
-    ];
-    let message = weights.check("classify", &params).unwrap_err().to_string();
-    let expected = "\
-weight file `in memory` does not fit the model `classify`:
-  missing: `absent` f32 [2, 3]
-  missing: `gone` bool []
-  `bias`: the model asks for type F32 or F16 or BF16, the file has I32
-  `weight`: the model asks for shape [10, 256], the file has [10, 255]
-  in the file, but not asked for: `extra`";
-    assert_eq!(message, expected);
-    assert!(weights.check("classify", &params[2..3]).is_ok(), "tensors that are not asked for are allowed");
-}
-
-#[test]
-fn a_prefix_is_found_and_can_be_mended() {
-    let long = tensors(&[("model.a.w", Dtype::F32, &[1]), ("model.b.w", Dtype::F32, &[2])]);
-    let short = tensors(&[("a.w", Dtype::F32, &[1]), ("b.w", Dtype::F32, &[2])]);
-    let asks_short = [param("a.w", Dtype::F32, &[1]), param("b.w", Dtype::F32, &[2])];
-    let asks_long = [param("model.a.w", Dtype::F32, &[1]), param("model.b.w", Dtype::F32, &[2])];
-
-    let message = long.check("m", &asks_short).unwrap_err().to_string();
-    assert!(message.contains("the file has `model.a.w`, the model asks for `a.w`"), "{message}");
-    assert!(message.contains("weights.without_prefix(\"model.\")"), "{message}");
-    long.without_prefix("model.").unwrap().check("m", &asks_short).unwrap();
-
-    let message = short.check("m", &asks_long).unwrap_err().to_string();
-    assert!(message.contains("the file has `a.w`, the model asks for `model.a.w`"), "{message}");
-    assert!(message.contains("weights.with_prefix(\"model.\")"), "{message}");
-    short.with_prefix("model.").unwrap().check("m", &asks_long).unwrap();
-}
-
-#[test]
-fn no_prefix_is_made_up() {
-    // `raw` ends with `w`, and only one of the two names lacks the prefix.
-    let weights = tensors(&[("raw", Dtype::F32, &[1]), ("a.w", Dtype::F32, &[1]), ("b", Dtype::F32, &[1])]);
-    for missing in ["w2", "aw", "w"] {
-        let message = weights.check("m", &[param("a.w", Dtype::F32, &[1]), param(missing, Dtype::F32, &[1])]);
-        let message = message.unwrap_err().to_string();
-        assert_eq!(message.contains("prefix"), missing == "w", "{message}");
-        assert!(!message.contains("`ra`"), "{message}");
-    }
-    let message = weights.check("m", &[param("a.w", Dtype::F32, &[1]), param("x.b", Dtype::F32, &[1])]);
-    let message = message.unwrap_err().to_string();
-    assert!(!message.contains("prefix"), "the other name would be lost: {message}");
-}
-
-#[test]
-fn renaming_two_tensors_to_one_name_is_an_error() {
-    let weights = tensors(&[("x.a", Dtype::F32, &[1]), ("a", Dtype::F32, &[1])]);
-    let message = weights.without_prefix("x.").unwrap_err().to_string();
-    assert!(message.contains("two tensors are renamed to `a`"), "{message}");
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Weight files: safetensors, alone or sharded, and GGUF. A file is untrusted: it is checked once, when it is opened, and
 //! any broken rule is an [`Error`] that names the file, the tensor and the rule.
 
+mod blocks;
+mod decode;
 mod fit;
 mod gguf;
+mod load;
 mod metadata;
 mod names;
 mod safetensors;
@@ -10,6 +13,7 @@ mod shards;
 mod source;
 mod stored;
 
+pub use blocks::{BLOCK_FORMATS, BlockFormat, Plane};
 pub use metadata::{MetadataArray, MetadataValue};
 pub use stored::StoredDtype;
 

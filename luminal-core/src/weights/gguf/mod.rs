@@ -46,7 +46,8 @@ pub(super) fn parse(file: &[u8]) -> Result<(Entries, Metadata), String> {
             btree_map::Entry::Occupied(_) => return Err(format!("tensor {} occurs twice", quoted(name))),
         };
     }
-    check_layout(&entries, reader.position(), alignment, file.len())?;
+    let data_start = usize::try_from(data_start).unwrap_or(usize::MAX).min(file.len());
+    check_layout(&entries, data_start, alignment, file.len())?;
     Ok((entries, metadata))
 }
 
@@ -147,10 +148,10 @@ fn locate(info: Info, data_start: u64, alignment: u64, file_bytes: usize) -> Res
 }
 
 /// All tensors together: no byte of the data belongs to two, and none but padding belongs to none.
-fn check_layout(entries: &Entries, header: usize, alignment: u64, file_bytes: usize) -> Result<(), String> {
+fn check_layout(entries: &Entries, data_start: usize, alignment: u64, file_bytes: usize) -> Result<(), String> {
     let mut in_order: Vec<_> = entries.iter().filter(|(_, entry)| !entry.range.is_empty()).collect();
     in_order.sort_by_key(|(_, entry)| entry.range.start);
-    let mut owned_to = header;
+    let mut owned_to = data_start;
     let mut previous = None;
     for (name, entry) in in_order {
         if entry.range.start < owned_to {
