@@ -101,6 +101,10 @@ fn parse_line(line: &str, graph: &mut Graph) -> Result<(), String> {
                 let state = cursor.node()?;
                 graph.writes.push((state, cursor.node()?));
             }
+            "tied" => {
+                let field = cursor.name()?;
+                graph.ties.push((field, cursor.name()?));
+            }
             word => {
                 let found = shortened(word);
                 return Err(format!(
