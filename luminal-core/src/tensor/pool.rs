@@ -199,12 +199,13 @@ impl Graph {
     }
 }
 
-/// The value that is never greater than another one.
+/// A literal that is never greater than an element. Those of 64 bits end at -2^53: less than that cannot be padded.
 pub(super) fn least(dtype: Dtype) -> f64 {
     match dtype {
-        Dtype::F32 => f64::NEG_INFINITY,
+        Dtype::F32 | Dtype::F16 | Dtype::BF16 => f64::NEG_INFINITY,
         Dtype::I32 => f64::from(i32::MIN),
-        Dtype::Bool => 0.0,
+        Dtype::I64 => -(2f64.powi(53)),
+        Dtype::Bool | Dtype::U8 => 0.0,
     }
 }
 

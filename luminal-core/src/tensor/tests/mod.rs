@@ -1,7 +1,7 @@
 //! What tracing records, computed by the reference interpreter and compared with values worked out by hand or by loops.
 
-mod dtypes;
 mod compositions;
+mod dtypes;
 mod einsum;
 mod grids;
 mod images;
