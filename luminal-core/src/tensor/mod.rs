@@ -11,11 +11,16 @@
 //! numbers; it is what importers and conformance tests use. Above, the methods of [`Tensor`] give them types, messages and
 //! names. Nothing below the composition knows the name of an operation, except for reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
 
+mod activation;
 mod arithmetic;
+mod axes;
 mod axis;
 mod border;
+mod compare;
 mod conv;
+mod cumulative;
 mod dim;
+mod division;
 mod element;
 mod gather;
 mod matmul;
@@ -25,25 +30,32 @@ pub mod nn;
 mod pointwise;
 mod pool;
 mod port;
+mod power;
 mod record;
 mod reduce;
 mod reshape;
+mod rounding;
 mod shape;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod trigonometry;
 mod value;
 mod view;
 
 pub use arithmetic::Operand;
+pub use axes::Axes;
 pub use axis::{Axis, Permute};
 pub use conv::{Conv, conv};
+pub use cumulative::Scan;
 pub use dim::{D, Dim, DimInfo, Fits, One};
 pub use element::{Element, Float, Number, SameType};
 pub use matmul::MatMul;
 pub use module::{Before, Module, Scope, before, state_scope, weights_scope, write_back};
 pub use pool::{Pool, pool};
 pub use port::{Argument, Input, Output, argument, input, output, part, weights};
+pub use reduce::{AxisNumbers, Truth};
 pub use shape::{At, Broadcast, EndsWith, Join, Lead, Shape, Split, With};
 pub use trace::{Mistake, Place, Traced, trace};
 pub use value::Tensor;
