@@ -163,7 +163,7 @@ fn param(param: &Param) -> String {
     format!(
         "Param {{ name: {}, aliases: {}, dtype: {}, shape: {}, packings: {} }}",
         text(&param.name),
-        list(&param.aliases, text),
+        list(&param.aliases, |alias| text(alias)),
         dtype(param.dtype),
         list(&param.shape, usize::to_string),
         list(&param.packings, packing)
