@@ -104,6 +104,9 @@ pub struct Graph {
     pub outputs: Vec<(String, NodeId)>,
     /// `(state, value)`: after a run the state holds the value. All writes are parallel.
     pub writes: Vec<(NodeId, NodeId)>,
+    /// `(field, param)`: the names of tied fields and those of the parameters that they are. A weight file may have the
+    /// tensor under either name.
+    pub ties: Vec<(String, String)>,
 }
 
 impl Graph {

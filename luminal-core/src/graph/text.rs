@@ -109,6 +109,9 @@ impl Display for Graph {
         for (state, value) in &self.writes {
             writeln!(f, "write %{state} %{value}")?;
         }
+        for (field, param) in &self.ties {
+            writeln!(f, "tied {} {}", Quoted(field), Quoted(param))?;
+        }
         Ok(())
     }
 }

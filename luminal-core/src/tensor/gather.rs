@@ -222,11 +222,16 @@ impl Graph {
     /// The value that every other one is at least, in the shape and element type of `x`.
     pub(crate) fn least(&mut self, x: NodeId) -> NodeId {
         let value = match self.nodes[x].dtype {
-            Dtype::Bool => 0.0,
-            Dtype::F32 => f64::NEG_INFINITY,
-            Dtype::I32 => f64::from(i32::MIN),
+            Dtype::Bool | Dtype::U8 => 0.0,
+            Dtype::F32 | Dtype::F16 | Dtype::BF16 => f64::NEG_INFINITY,
+            Dtype::I32 | Dtype::I64 => f64::from(i32::MIN),
         };
-        self.full_like(value, x)
+        let least = self.full_like(value, x);
+        match self.nodes[x].dtype {
+            // Literals of 64 bits end at 2^53.
+            Dtype::I64 => self.mul_number(least, 2f64.powi(32)),
+            _ => least,
+        }
     }
 }
 

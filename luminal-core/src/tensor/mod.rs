@@ -11,11 +11,15 @@
 //! numbers; it is what importers and conformance tests use. Above, the methods of [`Tensor`] give them types, messages and
 //! names. Nothing below the composition knows the name of an operation, except for reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
 
+mod adaptive_pool;
 mod arithmetic;
 mod axis;
 mod border;
+mod contract;
 mod conv;
+mod conv_transpose;
 mod dim;
+mod einsum;
 mod element;
 mod gather;
 mod join;
@@ -30,6 +34,7 @@ mod port;
 mod record;
 mod reduce;
 mod reshape;
+mod resize;
 mod scatter;
 mod shape;
 mod slice;
@@ -40,19 +45,25 @@ mod trace;
 mod triangle;
 mod value;
 mod view;
+mod window;
 
 pub use arithmetic::Operand;
 pub use axis::{Axis, Permute};
-pub use conv::{Conv, conv};
+pub use contract::Labelled;
+pub use conv::{Channels, Conv, Grouped, PerAxis, Whole, conv};
+pub use conv_transpose::{ConvTranspose, conv_transpose};
 pub use dim::{D, Dim, DimInfo, Fits, One};
+pub use einsum::{EinsumOperand, einsum};
 pub use element::{Element, Float, Number, SameType};
 pub use matmul::MatMul;
 pub use module::{Before, Module, Scope, before, state_scope, weights_scope, write_back};
 pub use pad::Padding;
 pub use pool::{Pool, pool};
 pub use port::{Argument, Input, Output, argument, input, output, part, weights};
+pub use resize::{Nearest, Positions, Resize, Weights};
 pub use scatter::Scatter;
 pub use shape::{At, Broadcast, EndsWith, Join, Lead, Shape, Split, With};
 pub use trace::{Mistake, Place, Traced, trace};
 pub use value::Tensor;
 pub use view::{Feed, Outputs, View, feed};
+pub use window::Window;

@@ -67,6 +67,7 @@ impl Recorder {
     /// Checks what can only be seen at the end.
     pub fn finish(mut self) -> Traced {
         self.origin = None;
+        self.note_ties();
         for tied in self.declared.iter().filter(|known| known.tied) {
             let Declared { kind, name, path, .. } = tied;
             let found =
