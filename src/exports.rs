@@ -62,6 +62,7 @@ pub mod rt {
         let plan = Plan {
         model: NOTHING,
         free: Cow::Borrowed(&[]),
+        relations: Cow::Borrowed(&[]),
         inputs: Cow::Borrowed(&[]),
         outputs: Cow::Borrowed(&[]),
         states: Cow::Borrowed(&[]),
