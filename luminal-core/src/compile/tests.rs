@@ -6,7 +6,7 @@ use crate::codegen;
 use crate::graph::{Dim, samples};
 use crate::plan::{Executable, Isa, KernelFn};
 use crate::runtime::Device;
-use crate::search::testing::{cases, models};
+use crate::search::testing::{cases, models, windows};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -77,8 +77,8 @@ fn build(source: &PathBuf, library: &PathBuf) {
 #[test]
 fn test_graphs_take_the_whole_road() {
     let all = models::small().into_iter().map(|(name, graph)| (name.to_string(), graph));
-    for (name, graph) in all.chain(cases::folds()).chain(cases::views()).filter(|(_, graph)| is_model(graph))
-    {
+    let all = all.chain(cases::folds()).chain(cases::views()).chain(windows());
+    for (name, graph) in all.filter(|(_, graph)| is_model(graph)) {
         check(&name, &graph, true);
     }
 }

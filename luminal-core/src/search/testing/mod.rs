@@ -7,9 +7,11 @@ pub mod build;
 pub mod cases;
 pub mod evaluate;
 pub mod models;
+pub mod windows;
 
 pub use build::fixed;
 pub use evaluate::{buffers, difference, evaluate, random_inputs, worst_error};
+pub use windows::windows;
 
 /// A small deterministic generator.
 pub struct Random(pub u64);
