@@ -10,7 +10,7 @@ use crate::graph::{Dim, samples};
 use crate::plan::{Executable, Isa, KernelFn};
 use crate::runtime::Device;
 use crate::search::testing::models::Sizes;
-use crate::search::testing::{cases, deep, models};
+use crate::search::testing::{cases, deep, models, windows};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -81,8 +81,8 @@ fn build(source: &PathBuf, library: &PathBuf) {
 #[test]
 fn test_graphs_take_the_whole_road() {
     let all = models::small().into_iter().map(|(name, graph)| (name.to_string(), graph));
-    for (name, graph) in all.chain(cases::folds()).chain(cases::views()).filter(|(_, graph)| is_model(graph))
-    {
+    let all = all.chain(cases::folds()).chain(cases::views()).chain(windows());
+    for (name, graph) in all.filter(|(_, graph)| is_model(graph)) {
         check(&name, &graph, true);
     }
 }
