@@ -12,6 +12,8 @@
 //! names. Nothing below the composition knows the name of an operation, except for reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
 
 mod arithmetic;
+mod attend;
+mod attention;
 mod axis;
 mod border;
 mod conv;
@@ -22,20 +24,25 @@ mod matmul;
 mod module;
 mod movement;
 pub mod nn;
+mod norm;
 mod pointwise;
 mod pool;
 mod port;
 mod record;
 mod reduce;
 mod reshape;
+mod rope;
 mod shape;
 #[cfg(test)]
 mod tests;
 mod trace;
 mod value;
 mod view;
+mod wide;
 
 pub use arithmetic::Operand;
+pub use attend::{Attention, attention};
+pub use attention::Scores;
 pub use axis::{Axis, Permute};
 pub use conv::{Conv, conv};
 pub use dim::{D, Dim, DimInfo, Fits, One};
@@ -44,6 +51,7 @@ pub use matmul::MatMul;
 pub use module::{Before, Module, Scope, before, state_scope, weights_scope, write_back};
 pub use pool::{Pool, pool};
 pub use port::{Argument, Input, Output, argument, input, output, part, weights};
+pub use rope::{Rope, RopeScaling, rope};
 pub use shape::{At, Broadcast, EndsWith, Join, Lead, Shape, Split, With};
 pub use trace::{Mistake, Place, Traced, trace};
 pub use value::Tensor;
