@@ -11,20 +11,26 @@
 //! numbers; it is what importers and conformance tests use. Above, the methods of [`Tensor`] give them types, messages and
 //! names. Nothing below the composition knows the name of an operation, except for reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
 
+mod adaptive_pool;
 mod arithmetic;
 mod attend;
 mod attention;
 mod axis;
 mod border;
+mod contract;
 mod conv;
+mod conv_transpose;
 mod dim;
+mod einsum;
 mod element;
 mod gather;
+mod join;
 mod matmul;
 mod module;
 mod movement;
 pub mod nn;
 mod norm;
+mod pad;
 mod pointwise;
 mod pool;
 mod port;
@@ -32,27 +38,40 @@ mod record;
 mod reduce;
 mod reshape;
 mod rope;
+mod resize;
+mod scatter;
 mod shape;
+mod slice;
+mod sort;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod triangle;
 mod value;
 mod view;
 mod wide;
+mod window;
 
 pub use arithmetic::Operand;
 pub use attend::{Attention, attention};
 pub use attention::Scores;
 pub use axis::{Axis, Permute};
-pub use conv::{Conv, conv};
+pub use contract::Labelled;
+pub use conv::{Channels, Conv, Grouped, PerAxis, Whole, conv};
+pub use conv_transpose::{ConvTranspose, conv_transpose};
 pub use dim::{D, Dim, DimInfo, Fits, One};
+pub use einsum::{EinsumOperand, einsum};
 pub use element::{Element, Float, Number, SameType};
 pub use matmul::MatMul;
 pub use module::{Before, Module, Scope, before, state_scope, weights_scope, write_back};
+pub use pad::Padding;
 pub use pool::{Pool, pool};
 pub use port::{Argument, Input, Output, argument, input, output, part, weights};
 pub use rope::{Rope, RopeScaling, rope};
+pub use resize::{Nearest, Positions, Resize, Weights};
+pub use scatter::Scatter;
 pub use shape::{At, Broadcast, EndsWith, Join, Lead, Shape, Split, With};
 pub use trace::{Mistake, Place, Traced, trace};
 pub use value::Tensor;
 pub use view::{Feed, Outputs, View, feed};
+pub use window::Window;

@@ -50,7 +50,7 @@ impl<
         x: Tensor<(B, D<I>, H, W)>,
     ) -> Tensor<(B, D<O>, OutHeight, OutWidth)> {
         let _scope = op("conv2d");
-        let maps = x.conv2d(self.weight, conv().stride::<STRIDE>().padding::<PADDING>());
+        let maps = x.conv2d(self.weight, conv().stride(STRIDE).padding(PADDING));
         match self.bias {
             Some(bias) => maps + bias.reshape::<(D<O>, One, One)>(),
             None => maps,
