@@ -1,6 +1,7 @@
 //! What tracing records, computed by the reference interpreter and compared with values worked out by hand or by loops.
 
 mod accuracy;
+mod attention;
 mod compositions;
 mod dtypes;
 mod einsum;
