@@ -41,6 +41,7 @@ mod pool;
 mod port;
 mod power;
 mod record;
+mod recurrent;
 mod reduce;
 mod reshape;
 mod resize;
