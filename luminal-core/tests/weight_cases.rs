@@ -70,7 +70,9 @@ fn values(tensor: StoredTensor) -> Vec<f64> {
     let data = tensor.data;
     match tensor.dtype {
         StoredDtype::F32 => data.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x).into()).collect(),
-        StoredDtype::BF16 => data.as_chunks().0.iter().map(|x| half::bf16::from_le_bytes(*x).into()).collect(),
+        StoredDtype::BF16 => {
+            data.as_chunks().0.iter().map(|x| half::bf16::from_le_bytes(*x).into()).collect()
+        }
         StoredDtype::U8 => data.iter().map(|x| f64::from(*x)).collect(),
         other => panic!("no case has {other}"),
     }
@@ -93,7 +95,10 @@ const RULES: &[(&str, &[&str])] = &[
     ("W04d", &["tensor `t`", "unknown variant `Q9`"]),
     ("W04e", &["tensor `t`", "invalid length 1"]),
     ("W12a", &["tensor `w`", "the number of elements of [1, 1, 2, 18446744073709551615] overflows 64 bits"]),
-    ("W12b", &["tensor `w`", "F32 [4398046511105, 1152] needs 20266198323171840 bytes", "a file of 112 bytes"]),
+    (
+        "W12b",
+        &["tensor `w`", "F32 [4398046511105, 1152] needs 20266198323171840 bytes", "a file of 112 bytes"],
+    ),
     ("W12c", &["tensor `w`", "F32 [4] needs 16 bytes at offset 9223372036854775808", "a file of"]),
     ("W13a", &["a list of 1152921504606846976 tensors", "room for at most"]),
     ("W13b", &["metadata of 1152921504606846976 entries", "room for at most"]),

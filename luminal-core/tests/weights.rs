@@ -128,7 +128,10 @@ fn damaged_files_do_not_panic() {
                 if let Ok(weights) = Weights::from_bytes(bytes) {
                     for tensor in weights.names().filter_map(|name| weights.tensor(name)) {
                         let elements: usize = tensor.shape.iter().product();
-                        assert_eq!(tensor.data.len() * tensor.dtype.block().0, elements * tensor.dtype.block().1);
+                        assert_eq!(
+                            tensor.data.len() * tensor.dtype.block().0,
+                            elements * tensor.dtype.block().1
+                        );
                     }
                 }
             }

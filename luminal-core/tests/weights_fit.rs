@@ -61,7 +61,8 @@ fn tied(name: &str, field: &str, shape: &[usize]) -> Param {
 
 fn floats(list: &[(&str, [f32; 2])]) -> Weights {
     let bytes = |values: &[f32; 2]| values.iter().flat_map(|x| x.to_le_bytes()).collect();
-    Weights::from_tensors(list.iter().map(|(name, values)| (*name, Dtype::F32, vec![2], bytes(values)))).unwrap()
+    Weights::from_tensors(list.iter().map(|(name, values)| (*name, Dtype::F32, vec![2], bytes(values))))
+        .unwrap()
 }
 
 /// W09 of the cases.
@@ -87,8 +88,7 @@ fn tied_weights() {
 #[test]
 fn a_missing_prefix_is_named_with_all_that_is_missing_and_unused() {
     let weights = tensors(&[("layers.0.w", Dtype::F32, &[1]), ("layers.1.w", Dtype::F32, &[1])]);
-    let params =
-        [param("model.layers.0.w", Dtype::F32, &[1]), param("model.layers.1.w", Dtype::F32, &[1])];
+    let params = [param("model.layers.0.w", Dtype::F32, &[1]), param("model.layers.1.w", Dtype::F32, &[1])];
     let message = weights.check("m", &params).unwrap_err().to_string();
     for part in [
         "missing: `model.layers.0.w` f32 [1]",
@@ -115,21 +115,27 @@ fn a_quantised_tensor_fits_only_its_own_format() {
     };
     weights.check("m", &planes("Q4_1", 3, 16)).unwrap();
     let message = weights.check("m", &planes("Q4_1", 3, 8)).unwrap_err().to_string();
-    assert!(message.ends_with("`Q4_1`: the model asks for shape [3, 256], the file has [3, 512]"), "{message}");
+    assert!(
+        message.ends_with("`Q4_1`: the model asks for shape [3, 256], the file has [3, 512]"),
+        "{message}"
+    );
     let message = weights.check("m", &planes("Q5_1", 3, 16)).unwrap_err().to_string();
     let expected = "`Q4_1`: the model asks for type Q5_1, the file has Q4_1: write `Q4_1` in place of `Q5_1` in the type";
     assert!(message.ends_with(expected), "{message}");
-    let missing = weights.clone().retain(|_| false).check("m", &planes("Q4_1", 3, 16)).unwrap_err().to_string();
+    let missing =
+        weights.clone().retain(|_| false).check("m", &planes("Q4_1", 3, 16)).unwrap_err().to_string();
     assert!(missing.ends_with("missing: `Q4_1` Q4_1 [3, 512]"), "{missing}");
 
     // As floats only if asked for.
     let floats = [param("Q4_1", Dtype::F32, &[3, 512])];
     let message = weights.check("m", &floats).unwrap_err().to_string();
-    assert!(message.contains("the file has Q4_1: write `Q4_1` in the type, as in `Linear<I, O, Q4_1>`"), "{message}");
+    assert!(
+        message.contains("the file has Q4_1: write `Q4_1` in the type, as in `Linear<I, O, Q4_1>`"),
+        "{message}"
+    );
     assert!(message.contains("weights.dequantise()"), "{message}");
     weights.clone().dequantise().check("m", &floats).unwrap();
 }
-
 
 #[test]
 fn a_prefix_is_found_and_can_be_mended() {
@@ -170,4 +176,3 @@ fn renaming_two_tensors_to_one_name_is_an_error() {
     let message = weights.without_prefix("x.").unwrap_err().to_string();
     assert!(message.contains("two tensors are renamed to `a`"), "{message}");
 }
-

@@ -142,7 +142,10 @@ fn legal_files() {
     let file = File::new(&[tensor("s", &[], F32, 0), tensor("e", &[0, 5], F32, 1 << 20)], 4);
     let weights = file.load().unwrap();
     assert_eq!((weights.tensor("s").unwrap().data.len(), weights.tensor("s").unwrap().shape.len()), (4, 0));
-    assert_eq!((weights.tensor("e").unwrap().data.len(), weights.tensor("e").unwrap().shape), (0, &[5, 0][..]));
+    assert_eq!(
+        (weights.tensor("e").unwrap().data.len(), weights.tensor("e").unwrap().shape),
+        (0, &[5, 0][..])
+    );
     // Data in another order than the list.
     let mut file = File::new(&[tensor("b", &[1], F32, 32), tensor("a", &[1], F32, 0)], 36);
     file.data[32] = 1;
@@ -160,8 +163,11 @@ fn alignment_of_every_integer_type() {
         (5, vec![16, 0, 0, 0]),
         (10, vec![16, 0, 0, 0, 0, 0, 0, 0]),
     ] {
-        let mut file = File::new(&[tensor("a", &[4], F32, 0), tensor("b", &[4], F32, 16)], 32)
-            .with(entry("general.alignment", kind, &value));
+        let mut file = File::new(&[tensor("a", &[4], F32, 0), tensor("b", &[4], F32, 16)], 32).with(entry(
+            "general.alignment",
+            kind,
+            &value,
+        ));
         file.alignment = 16;
         file.data[16..20].copy_from_slice(&5f32.to_le_bytes());
         // The data starts where 16 divides and 32 does not.
@@ -175,7 +181,9 @@ fn alignment_of_every_integer_type() {
     file(6, &32f32.to_le_bytes()).fails("is 32.0, but it must be an integer");
     file(8, &text("32")).fails("is \"32\", but it must be an integer");
     let far = File::new(&[tensor("w", &[1], F32, 0)], 4).with(entry("general.alignment", 10, &[0xf8; 8]));
-    far.fails("tensor `w`: F32 [1] needs 4 bytes at offset 0, but the data starts at byte 17940362863843014904");
+    far.fails(
+        "tensor `w`: F32 [1] needs 4 bytes at offset 0, but the data starts at byte 17940362863843014904",
+    );
 }
 
 #[test]
@@ -204,18 +212,22 @@ fn headers_that_are_broken() {
     keys(&entry("k", 9, &[array(7, 1), vec![9]].concat())).fails("but one is 9");
     let deep = (0..6).flat_map(|_| array(9, 1)).chain(array(0, 0)).collect::<Vec<_>>();
     keys(&entry("k", 9, &deep)).fails("metadata `k`: arrays are nested more than 4 deep");
-    File { metadata: vec![entry("k", 0, &[1]), entry("k", 0, &[1])], ..good }.fails("metadata `k` occurs twice");
+    File { metadata: vec![entry("k", 0, &[1]), entry("k", 0, &[1])], ..good }
+        .fails("metadata `k` occurs twice");
 }
 
 #[test]
 fn tensors_that_are_broken() {
     let one = |info: Vec<u8>, data| File::new(&[info], data);
-    one(tensor("w", &[1, 1, 1, 1, 1], F32, 0), 4).fails("tensor `w`: it has 5 dimensions; the format allows 4");
+    one(tensor("w", &[1, 1, 1, 1, 1], F32, 0), 4)
+        .fails("tensor `w`: it has 5 dimensions; the format allows 4");
     one(tensor("w", &[4], 42, 0), 16).fails("tensor `w`: its element type 42 is not known");
     one(tensor("w", &[32], 4, 0), 16).fails("tensor `w`: its element type 4 was removed from GGUF");
-    one(tensor("w", &[4], F32, 8), 32).fails("tensor `w`: its offset 8 is not a multiple of the alignment 32");
+    one(tensor("w", &[4], F32, 8), 32)
+        .fails("tensor `w`: its offset 8 is not a multiple of the alignment 32");
     one(tensor("w", &[4], F32, u64::MAX - 31), 16).fails("tensor `w`: F32 [4] needs 16 bytes at offset");
-    one(tensor("w", &[u64::MAX], F32, 0), 16).fails("tensor `w`: the number of bytes of F32 [18446744073709551615]");
+    one(tensor("w", &[u64::MAX], F32, 0), 16)
+        .fails("tensor `w`: the number of bytes of F32 [18446744073709551615]");
     one(tensor("w", &[1 << 32, 1 << 32], F32, 0), 0).fails("tensor `w`: the number of elements of");
     one(tensor("w", &[0, 1 << 32, 1 << 32], F32, 0), 0).fails("tensor `w`: the number of elements of");
     one(tensor("w", &[4], F32, 0), 15).fails("tensor `w`: F32 [4] needs 16 bytes");
@@ -229,9 +241,11 @@ fn tensors_that_are_broken() {
 /// Q06 of the cases: the size of a block is that of the tensor's type.
 #[test]
 fn rows_are_whole_blocks() {
-    let blocks = |columns: u64, dtype, bytes: usize| File::new(&[tensor("w", &[columns, 2], dtype, 0)], bytes);
-    blocks(320, Q4_K, 2 * 144)
-        .fails("tensor `w`: its rows have 320 elements, but Q4_K stores blocks of 256: a row must be whole blocks");
+    let blocks =
+        |columns: u64, dtype, bytes: usize| File::new(&[tensor("w", &[columns, 2], dtype, 0)], bytes);
+    blocks(320, Q4_K, 2 * 144).fails(
+        "tensor `w`: its rows have 320 elements, but Q4_K stores blocks of 256: a row must be whole blocks",
+    );
     blocks(80, Q8_0, 5 * 34).fails("tensor `w`: its rows have 80 elements, but Q8_0 stores blocks of 32");
     assert_eq!(blocks(320, Q8_0, 20 * 34).load().unwrap().values("w").unwrap().len(), 640);
 }

@@ -42,7 +42,10 @@ fn shard(tensors: &[(&str, f32)]) -> Vec<u8> {
 
 fn index(map: &[(&str, &str)]) -> String {
     let map = map.iter().map(|(tensor, file)| format!(r#""{tensor}": "{file}""#)).collect::<Vec<_>>();
-    format!(r#"{{ "metadata": {{"total_size": 12, "format": "pt"}}, "weight_map": {{ {} }} }}"#, map.join(", "))
+    format!(
+        r#"{{ "metadata": {{"total_size": 12, "format": "pt"}}, "weight_map": {{ {} }} }}"#,
+        map.join(", ")
+    )
 }
 
 const INDEX: &str = "model.safetensors.index.json";
@@ -79,9 +82,15 @@ fn an_index_opens_its_shards() {
 fn an_index_that_is_wrong() {
     let folder = two_shards("wrong");
     let cases = [
-        (index(&[("a", FIRST), ("b", FIRST), ("c", FIRST)]), "tensor `b` is in `model-00001-of-00002.safetensors`, but"),
+        (
+            index(&[("a", FIRST), ("b", FIRST), ("c", FIRST)]),
+            "tensor `b` is in `model-00001-of-00002.safetensors`, but",
+        ),
         (index(&[("a", FIRST), ("b", SECOND)]), "has tensor `c`, which it does not list"),
-        (index(&[("a", "../x.safetensors")]), "the shard `../x.safetensors`, but a shard must lie in the folder"),
+        (
+            index(&[("a", "../x.safetensors")]),
+            "the shard `../x.safetensors`, but a shard must lie in the folder",
+        ),
         (index(&[("a", "/etc/passwd")]), "must lie in the folder of the index"),
         (index(&[("a", "sub/../../x")]), "must lie in the folder of the index"),
         (index(&[("a", "C:x")]), "must lie in the folder of the index"),
@@ -127,7 +136,10 @@ fn folders() {
     assert_eq!(Weights::open(&folder.0).unwrap().names().collect::<Vec<_>>(), ["b"]);
     folder.write("a.safetensors", shard(&[("a", 1.0)]));
     let message = folder.error("");
-    assert!(message.contains("2 weight files, open one of them: `a.safetensors`, `b.safetensors`"), "{message}");
+    assert!(
+        message.contains("2 weight files, open one of them: `a.safetensors`, `b.safetensors`"),
+        "{message}"
+    );
     folder.write("model.safetensors", shard(&[("m", 0.0)]));
     assert_eq!(Weights::open(&folder.0).unwrap().names().collect::<Vec<_>>(), ["m"]);
 }
@@ -135,7 +147,8 @@ fn folders() {
 #[test]
 fn the_content_decides_and_not_the_name() {
     let folder = Folder::new("content");
-    let gguf = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/weights/formats.gguf")).unwrap();
+    let gguf =
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/weights/formats.gguf")).unwrap();
     folder.write("really-gguf.safetensors", gguf).write("really.gguf", shard(&[("a", 1.0)]));
     assert!(Weights::open(folder.0.join("really-gguf.safetensors")).unwrap().tensor("Q4_K").is_some());
     assert!(Weights::open(folder.0.join("really.gguf")).unwrap().tensor("a").is_some());
@@ -145,7 +158,10 @@ fn the_content_decides_and_not_the_name() {
         (b"version https://git-lfs.github.com/spec/v1", "a pointer of Git LFS"),
         (b"tjgg\x03\0\0\0\0\0\0\0", "the old format GGJT"),
         (b"hello, this is text", "the header is said to have"),
-        (b"\x02\0\0\0\0\0\0\0[]", "neither a safetensors file (8 bytes of header length, then `{`) nor a GGUF file"),
+        (
+            b"\x02\0\0\0\0\0\0\0[]",
+            "neither a safetensors file (8 bytes of header length, then `{`) nor a GGUF file",
+        ),
     ] {
         let message = folder.write("other", content).error("other");
         assert!(message.contains(name), "{message}");
@@ -178,7 +194,9 @@ fn part(count: u16, tensor: &str, value: f32) -> Vec<u8> {
 #[test]
 fn a_split_gguf_file() {
     let folder = Folder::new("split");
-    folder.write("m-00001-of-00002.gguf", part(2, "a", 1.0)).write("m-00002-of-00002.gguf", part(2, "b", 2.0));
+    folder
+        .write("m-00001-of-00002.gguf", part(2, "a", 1.0))
+        .write("m-00002-of-00002.gguf", part(2, "b", 2.0));
     for path in [folder.0.join("m-00001-of-00002.gguf"), folder.0.clone()] {
         let weights = Weights::open(path).unwrap();
         assert_eq!((weights.values("a").unwrap(), weights.values("b").unwrap()), (vec![1.0], vec![2.0]));

@@ -307,10 +307,12 @@ fn pack_weights(plan: &Plan, weights: &Weights, pieces: &[Piece], regions: &mut 
         for packing in param.packings.iter() {
             let piece = pieces[packing.buffer];
             debug_assert!(piece.offset.is_multiple_of(ALIGNMENT));
-            pack(source.tensor(), param.dtype, &packing.storage, regions.bytes_mut(piece)).map_err(|rule| {
-                let (file, name) = (weights.name(), &param.name);
-                Error::new(format!("weight file `{file}`: tensor `{name}`: {rule}"))
-            })?;
+            pack(source.tensor(), param.dtype, &packing.storage, regions.bytes_mut(piece)).map_err(
+                |rule| {
+                    let (file, name) = (weights.name(), &param.name);
+                    Error::new(format!("weight file `{file}`: tensor `{name}`: {rule}"))
+                },
+            )?;
         }
     }
     Ok(())

@@ -95,14 +95,7 @@ impl Recorder {
         value
     }
 
-    fn remember(
-        &mut self,
-        scope: &Scope,
-        dims: &[DimInfo],
-        dtype: Dtype,
-        slot: NodeId,
-        value: NodeId,
-    ) {
+    fn remember(&mut self, scope: &Scope, dims: &[DimInfo], dtype: Dtype, slot: NodeId, value: NodeId) {
         let Scope { kind, name, own, path, tied, .. } = scope.clone();
         let dims = dims.to_vec();
         self.declared.push(Declared { kind, name, own, path, tied, dims, dtype, slot, value });

@@ -11,7 +11,9 @@ use half::f16;
 pub(super) fn decode(dtype: StoredDtype, data: &[u8], values: &mut Vec<f32>) -> Option<()> {
     let block: fn(&[u8], &mut Vec<f32>) = match dtype {
         StoredDtype::Q4_0 => |b, y| low_then_high(&b[2..18], y, |q, _| (f32::from(q) - 8.0) * half(b, 0)),
-        StoredDtype::Q4_1 => |b, y| low_then_high(&b[4..20], y, |q, _| f32::from(q) * half(b, 0) + half(b, 2)),
+        StoredDtype::Q4_1 => {
+            |b, y| low_then_high(&b[4..20], y, |q, _| f32::from(q) * half(b, 0) + half(b, 2))
+        }
         StoredDtype::Q5_0 => |b, y| {
             let high = u32::from_le_bytes([b[2], b[3], b[4], b[5]]);
             low_then_high(&b[6..22], y, |q, i| (fifth_bit(q, high, i) - 16.0) * half(b, 0));

@@ -43,7 +43,8 @@ impl Weights {
         let missing: Vec<&Wanted> = wanted.iter().filter(|want| self.find(want).is_none()).collect();
         let unused = self.unused(&wanted);
         let mut complaints = vec![];
-        let line = |want: &&Wanted| format!("missing: {} {} {:?}", quoted(want.name), want.stored, want.shape);
+        let line =
+            |want: &&Wanted| format!("missing: {} {} {:?}", quoted(want.name), want.stored, want.shape);
         complaints.extend(shortened(missing.iter().map(line)));
         complaints.extend(shortened(wanted.iter().filter_map(|want| self.misfit(want))));
         complaints.extend(shortened(wanted.iter().flat_map(|want| self.untied(want))));
@@ -51,9 +52,9 @@ impl Weights {
             return Ok(());
         }
         // Of a file that may have more they are no complaint, but they help to see what a missing one is called there.
-        let unused = unused.into_iter().map(|(name, Entry { dtype, shape, .. })| {
-            format!("unused: {} {dtype} {shape:?}", quoted(name))
-        });
+        let unused = unused
+            .into_iter()
+            .map(|(name, Entry { dtype, shape, .. })| format!("unused: {} {dtype} {shape:?}", quoted(name)));
         let mut hints = vec![];
         let any_unused = unused.len() > 0 && !self.allow_unused;
         if !missing.is_empty() {
@@ -90,7 +91,8 @@ impl Weights {
             };
             let stored = Stored::Packed(plane.format);
             if !wanted.iter().any(|want| want.name == plane.tensor && want.stored == stored) {
-                let tensor_of = |alias: &'a std::borrow::Cow<'static, str>| Some(PlaneName::parse(alias)?.tensor);
+                let tensor_of =
+                    |alias: &'a std::borrow::Cow<'static, str>| Some(PlaneName::parse(alias)?.tensor);
                 let aliases = aliases.filter_map(tensor_of).collect();
                 let shape = plane.tensor_shape(&param.shape);
                 wanted.push(Wanted { name: plane.tensor, aliases, stored, shape });
@@ -109,8 +111,10 @@ impl Weights {
     }
 
     fn unused(&self, wanted: &[Wanted]) -> Vec<(&str, &Entry)> {
-        let used: BTreeSet<&str> =
-            wanted.iter().flat_map(|want| std::iter::once(want.name).chain(want.aliases.iter().copied())).collect();
+        let used: BTreeSet<&str> = wanted
+            .iter()
+            .flat_map(|want| std::iter::once(want.name).chain(want.aliases.iter().copied()))
+            .collect();
         let entries = self.entries.iter().map(|(name, entry)| (name.as_str(), entry));
         entries.filter(|(name, _)| !used.contains(name)).collect()
     }
@@ -128,7 +132,11 @@ impl Weights {
             Stored::Packed(format) => {
                 let cure = match found {
                     StoredDtype::F32 | StoredDtype::F16 | StoredDtype::BF16 => {
-                        format!(": write `{}` in place of `{}` in the type", found.to_string().to_lowercase(), format.dtype)
+                        format!(
+                            ": write `{}` in place of `{}` in the type",
+                            found.to_string().to_lowercase(),
+                            format.dtype
+                        )
                     }
                     _ if packed => format!(": write `{found}` in place of `{}` in the type", format.dtype),
                     _ => String::new(),
@@ -160,7 +168,8 @@ impl Weights {
     fn untied(&self, want: &Wanted) -> Vec<String> {
         let Some((name, _)) = self.find(want) else { return vec![] };
         let others = want.aliases.iter().filter(|alias| **alias != name);
-        let differing = others.filter(|alias| self.tensor(alias).is_some_and(|copy| Some(copy) != self.tensor(name)));
+        let differing =
+            others.filter(|alias| self.tensor(alias).is_some_and(|copy| Some(copy) != self.tensor(name)));
         differing
             .map(|alias| {
                 format!(
@@ -200,7 +209,9 @@ impl Weights {
         self.names()
             .filter_map(|name| name.strip_suffix(first))
             .filter(|prefix| prefix.ends_with('.'))
-            .find(|prefix| missing.iter().all(|want| self.entries.contains_key(&format!("{prefix}{}", want.name))))
+            .find(|prefix| {
+                missing.iter().all(|want| self.entries.contains_key(&format!("{prefix}{}", want.name)))
+            })
             .map(str::to_string)
     }
 

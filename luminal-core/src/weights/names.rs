@@ -90,7 +90,8 @@ impl Weights {
     /// ```
     pub fn part(mut self, prefix: &str) -> Weights {
         let entries = std::mem::take(&mut self.entries).into_iter();
-        let inside = entries.filter_map(|(name, entry)| Some((name.strip_prefix(prefix)?.to_string(), entry)));
+        let inside =
+            entries.filter_map(|(name, entry)| Some((name.strip_prefix(prefix)?.to_string(), entry)));
         self.entries = inside.collect();
         self
     }

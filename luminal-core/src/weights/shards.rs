@@ -146,7 +146,10 @@ pub(super) fn split_count(weights: &Weights) -> Result<Option<u64>> {
         Some(count) => Ok(Some(count)),
         // Only GGUF files are split like this; in others the key may mean anything.
         None if value.as_str().is_some() => Ok(None),
-        None => Err(in_file(weights.name(), &format!("metadata `{SPLIT_COUNT}` is {value:?}, not a number of files"))),
+        None => Err(in_file(
+            weights.name(),
+            &format!("metadata `{SPLIT_COUNT}` is {value:?}, not a number of files"),
+        )),
     }
 }
 

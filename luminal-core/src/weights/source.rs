@@ -88,7 +88,9 @@ fn parse(file: &[u8]) -> Result<(Entries, Metadata), String> {
         return Err(format!("it is {other}; safetensors and GGUF files can be read"));
     }
     if shards::is_index(file) {
-        return Err("it is JSON text; the index of a sharded file is opened by its path, with `Weights::open`".into());
+        return Err(
+            "it is JSON text; the index of a sharded file is opened by its path, with `Weights::open`".into(),
+        );
     }
     safetensors::parse(file)
 }
@@ -147,7 +149,11 @@ fn file_in_folder(folder: &Path) -> Result<PathBuf> {
         let usual = found.iter().find(|name| name.starts_with("model.safetensors"));
         return match (usual, &found[..]) {
             (Some(name), _) | (None, [name]) => Ok(folder.join(name)),
-            _ => Err(failed(format!("it holds {} weight files, open one of them: {}", found.len(), list(&found)))),
+            _ => Err(failed(format!(
+                "it holds {} weight files, open one of them: {}",
+                found.len(),
+                list(&found)
+            ))),
         };
     }
     Err(failed("it holds no `*.safetensors.index.json`, `*.safetensors` or `*.gguf`".into()))

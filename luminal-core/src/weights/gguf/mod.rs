@@ -148,7 +148,12 @@ fn locate(info: Info, data_start: u64, alignment: u64, file_bytes: usize) -> Res
 }
 
 /// All tensors together: no byte of the data belongs to two, and none but padding belongs to none.
-fn check_layout(entries: &Entries, data_start: usize, alignment: u64, file_bytes: usize) -> Result<(), String> {
+fn check_layout(
+    entries: &Entries,
+    data_start: usize,
+    alignment: u64,
+    file_bytes: usize,
+) -> Result<(), String> {
     let mut in_order: Vec<_> = entries.iter().filter(|(_, entry)| !entry.range.is_empty()).collect();
     in_order.sort_by_key(|(_, entry)| entry.range.start);
     let mut owned_to = data_start;
