@@ -6,7 +6,6 @@ use super::record::Recorder;
 use super::shape::{At, Shape};
 use super::trace::{op, record};
 use super::value::Tensor;
-use crate::dtype::Dtype;
 use crate::graph::{Graph, NodeId, Unary};
 
 /// Compositions of floats for axes that are numbers. Each is computed in `f32` and rounded once to the type of `x`. A
@@ -86,11 +85,6 @@ impl Graph {
         let y = self.mul(y, scale);
         let y = self.scaled_and_shifted(y, &[axis], weight, bias);
         self.converted(y, self.nodes[x].dtype)
-    }
-
-    /// A tensor in this element type; nothing is recorded where it is of that type.
-    pub(crate) fn converted(&mut self, x: NodeId, dtype: Dtype) -> NodeId {
-        if self.nodes[x].dtype == dtype { x } else { self.cast(x, dtype) }
     }
 
     fn standardised(&mut self, x: NodeId, axes: &[usize], epsilon: f64) -> NodeId {
