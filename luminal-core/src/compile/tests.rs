@@ -1,5 +1,7 @@
 //! The whole road, without a build script: graphs to C, compiled, loaded and checked as a build does.
 
+mod movement;
+
 use super::check::{check_kernel, check_model};
 use super::*;
 use crate::codegen;
@@ -8,7 +10,7 @@ use crate::graph::{Dim, samples};
 use crate::plan::{Executable, Isa, KernelFn};
 use crate::runtime::Device;
 use crate::search::testing::models::Sizes;
-use crate::search::testing::{cases, deep, models};
+use crate::search::testing::{cases, deep, models, windows};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -51,7 +53,7 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
         // SAFETY: the symbol is a kernel with this signature.
         let function = unsafe { *loaded.get::<KernelFn>(kernel.name.as_bytes()).unwrap() };
         // SAFETY: it was compiled from this unit's program.
-        let result = unsafe { check_kernel(unit, function, &graph.free, 9) };
+        let result = unsafe { check_kernel(unit, function, graph, 9) };
         result.unwrap_or_else(|e| {
             panic!("{name}, fuse = {fuse}: {e}\n{}\n{}\n{graph}", unit.kernel, unit.program)
         });
@@ -79,8 +81,8 @@ fn build(source: &PathBuf, library: &PathBuf) {
 #[test]
 fn test_graphs_take_the_whole_road() {
     let all = models::small().into_iter().map(|(name, graph)| (name.to_string(), graph));
-    for (name, graph) in all.chain(cases::folds()).chain(cases::views()).filter(|(_, graph)| is_model(graph))
-    {
+    let all = all.chain(cases::folds()).chain(cases::views()).chain(windows());
+    for (name, graph) in all.filter(|(_, graph)| is_model(graph)) {
         check(&name, &graph, true);
     }
 }
@@ -168,7 +170,7 @@ fn the_check_of_a_build_finds_wrong_kernels() {
         // SAFETY: the symbol is a kernel with this signature.
         let function = unsafe { *loaded.get::<KernelFn>(b"k_0").unwrap() };
         // SAFETY: compiled from this unit's program, changed in ways that stay within the guards of the arguments.
-        let result = unsafe { check_kernel(unit, function, &graph.free, 9) };
+        let result = unsafe { check_kernel(unit, function, &graph, 9) };
         assert_eq!(result.is_ok(), from.is_empty(), "{what}: {result:?}");
     }
     let _ = std::fs::remove_dir_all(folder);

@@ -2,7 +2,7 @@
 
 use super::partition::When;
 use super::term::{Buffers, Precision};
-use super::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs};
+use super::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs, windows};
 use super::*;
 use crate::dtype::{bf16, f16};
 use crate::graph::Op;
@@ -12,7 +12,12 @@ use crate::tensor::{Axis, D, Dim, DimInfo, Module, Scope, input, output, pool, t
 
 fn all_small() -> Vec<(String, Graph)> {
     let all = models::small().into_iter().map(|(name, g)| (name.to_string(), g));
-    all.chain(cases::folds()).chain(cases::traps()).chain(cases::separate()).chain(cases::views()).collect()
+    all.chain(cases::folds())
+        .chain(cases::traps())
+        .chain(cases::separate())
+        .chain(cases::views())
+        .chain(windows())
+        .collect()
 }
 
 #[test]
