@@ -2,12 +2,14 @@
 
 mod accuracy;
 mod attention;
+mod cache;
 mod compositions;
 mod dtypes;
 mod einsum;
 mod elements;
 mod grids;
 mod images;
+mod layers;
 mod mistakes;
 mod modules;
 mod movement;
