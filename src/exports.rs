@@ -1,6 +1,8 @@
 // The names that users and the macros find in this crate. A file of its own because the build script of this package
 // needs the same ones: there, code that the macros generate for the package's own models says `::luminal::` as well.
 
+pub use luminal_core::axes;
+pub use luminal_core::dtype::{Dtype, bf16, f16};
 pub use luminal_core::{axes, einsum};
 pub use luminal_core::dtype::Dtype;
 pub use luminal_core::error::{Error, Result};

@@ -144,7 +144,13 @@ fn cuda(compiled: &mut Compiled) -> Result<String> {
 
 /// What was found, for those who want to look: each kernel in index notation and as a tile program.
 fn report(compiled: &Compiled) -> String {
-    let mut text = format!("{}\n", compiled.found);
+    let mut text = String::new();
+    for (found, times) in &compiled.found {
+        if compiled.found.len() > 1 {
+            text += &format!("== a region of the model, {times} times\n");
+        }
+        text += &format!("{found}\n");
+    }
     for unit in &compiled.units.list {
         text += &format!(
             "\n== {}: {}\nbest of {} schedules by the model, predicted {:.2} us\n\n{}\n\n{}\n",

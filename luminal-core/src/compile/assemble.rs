@@ -208,8 +208,10 @@ impl Assembler<'_> {
                 .into_iter()
                 .flatten()
                 .map(|(storage, buffer)| Packing { buffer: *buffer, storage: digits(storage).into() });
+            let tied = self.graph.ties.iter().filter(|(_, param)| param == name);
             params.push(Param {
                 name: name.clone().into(),
+                aliases: tied.map(|(field, _)| field.clone().into()).collect::<Vec<_>>().into(),
                 dtype: node.dtype,
                 shape: node.shape.iter().map(|&d| d.max()).collect::<Vec<_>>().into(),
                 packings: packings.collect::<Vec<_>>().into(),

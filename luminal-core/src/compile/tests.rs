@@ -3,10 +3,12 @@
 use super::check::{check_kernel, check_model};
 use super::*;
 use crate::codegen;
+use crate::dtype::Dtype;
 use crate::graph::{Dim, samples};
 use crate::plan::{Executable, Isa, KernelFn};
 use crate::runtime::Device;
-use crate::search::testing::{cases, models, windows};
+use crate::search::testing::models::Sizes;
+use crate::search::testing::{cases, deep, models, windows};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -58,7 +60,7 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
     // SAFETY: every kernel of the plan was just compiled for it.
     let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
     let result = check_model(graph, plan, Device::cpu(), 9);
-    result.unwrap_or_else(|e| panic!("{name}, fuse = {fuse}: {e}\n{plan}\n{graph}\n{}", compiled.found));
+    result.unwrap_or_else(|e| panic!("{name}, fuse = {fuse}: {e}\n{plan}\n{graph}\n{}", compiled.found[0].0));
     // Unloaded before its file is removed: the loader knows libraries by inode, and the next file may get the same. The
     // plan still points into it, but nobody runs that any more.
     drop(loaded);
@@ -83,11 +85,32 @@ fn test_graphs_take_the_whole_road() {
     }
 }
 
+/// Models of many layers, cut into regions of which equal ones are searched once.
+#[test]
+fn deep_models_take_the_whole_road() {
+    let z = Sizes::SMALL;
+    let mut decoder = deep::llama(Sizes { s: 1, ..z }, 5, 11, Some(7));
+    // Something must tell the length.
+    let length = decoder.free_dim("Length", 7);
+    decoder.input("window", &[length], Dtype::Bool);
+    for (name, graph) in [
+        ("deep bert", deep::bert(z, 5, 11)),
+        ("deep llama", deep::llama(z, 5, 11, None)),
+        ("deep llama, decode", decoder),
+        ("deep vision", deep::vision(8, &[2, 3, 4], 2)),
+    ] {
+        let compiled = compile(&graph, &options(true)).unwrap();
+        assert!(compiled.found.len() > 1, "{name} is one region");
+        assert!(compiled.units.list.len() < compiled.program.kernels.len(), "{name}: no kernel is shared");
+        check(name, &graph, true);
+    }
+}
+
 #[test]
 fn random_graphs_take_the_whole_road() {
     let mut compiled = 0;
     for seed in 1000..1300 {
-        let graph = samples::random_graph(seed, 20);
+        let graph = samples::random_graph_of(&[Dtype::F32, Dtype::I32, Dtype::Bool], seed, 20);
         if !is_model(&graph) || compile(&graph, &options(true)).is_err() {
             continue;
         }

@@ -161,8 +161,9 @@ fn packing(packing: &Packing) -> String {
 
 fn param(param: &Param) -> String {
     format!(
-        "Param {{ name: {}, dtype: {}, shape: {}, packings: {} }}",
+        "Param {{ name: {}, aliases: {}, dtype: {}, shape: {}, packings: {} }}",
         text(&param.name),
+        list(&param.aliases, |alias| text(alias)),
         dtype(param.dtype),
         list(&param.shape, usize::to_string),
         list(&param.packings, packing)

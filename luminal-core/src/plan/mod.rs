@@ -69,6 +69,8 @@ pub struct Packing {
 pub struct Param {
     /// Name in the weight file.
     pub name: Text,
+    /// Names of fields that are tied to it: the file may have it under one of them, or copies.
+    pub aliases: List<Text>,
     /// Element type.
     pub dtype: Dtype,
     /// Sizes.

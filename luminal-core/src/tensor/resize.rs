@@ -132,7 +132,7 @@ impl Graph {
         }
         let whole = self.floor_of(rounded, size);
         let index = self.clamped(whole, last);
-        self.take_along(x, axis, index)
+        self.take(x, axis, index)
     }
 
     /// A weighted mean of the neighbours of each position, of floats. With `exclude_outside`, neighbours outside of the
@@ -171,24 +171,13 @@ impl Graph {
         // An element without weight has no influence, not even if it is infinite.
         let zero = self.full_like(0.0, weight);
         let unused = self.equal(weight, zero);
-        let neighbours = self.take_along(x, axis, index);
+        let neighbours = self.take(x, axis, index);
         let shape = self.nodes[neighbours].shape.clone();
         let [weight, unused] = [weight, unused].map(|node| self.spread(node, &[axis, axis + 1], &shape));
         let product = self.mul(weight, neighbours);
         let zero = self.full_like(0.0, product);
         let product = self.select(unused, zero, product);
         self.reduce(Reduce::Sum, product, axis)
-    }
-
-    /// Rows of an axis, which the axes of the index replace.
-    fn take_along(&mut self, x: NodeId, axis: usize, index: NodeId) -> NodeId {
-        let rank = self.nodes[x].shape.len();
-        let new = self.nodes[index].shape.len();
-        let front: Vec<usize> = [axis].into_iter().chain((0..rank).filter(|other| *other != axis)).collect();
-        let table = if axis == 0 { x } else { self.permute(x, &front) };
-        let rows = self.gather(table, index);
-        let order: Vec<usize> = (new..new + axis).chain(0..new).chain(new + axis..new + rank - 1).collect();
-        if axis == 0 { rows } else { self.permute(rows, &order) }
     }
 
     /// Elements of an axis without a table, if they are each one repeated equally often or at equal distances.
@@ -348,7 +337,7 @@ fn resized<S: Shape, R: Shape, E: Element>(x: Tensor<S, E>, axes: &[usize], how:
     if axes.iter().any(|axis| R::DIMS[*axis].max() == 0) {
         return Tensor::placeholder();
     }
-    Tensor::with_all_axes([x.loose()], |graph, [x]| {
+    Tensor::with_all_axes([x.loose()], |graph, [x], _| {
         axes.iter().fold(x, |x, axis| how.record(graph, x, *axis, R::DIMS[*axis].max()))
     })
 }

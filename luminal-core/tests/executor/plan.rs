@@ -20,6 +20,7 @@ fn param(name: &'static str, shape: &[usize], buffer: usize, storage: &[&[Digit]
     let packing = Packing { buffer, storage };
     Param {
         name: name.into(),
+        aliases: vec![].into(),
         dtype: Dtype::F32,
         shape: shape.to_vec().into(),
         packings: vec![packing].into(),

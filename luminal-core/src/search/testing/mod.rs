@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod cases;
+pub mod deep;
 pub mod evaluate;
 pub mod models;
 pub mod windows;

@@ -1,5 +1,7 @@
 //! What tracing records, computed by the reference interpreter and compared with values worked out by hand or by loops.
 
+mod compositions;
+mod dtypes;
 mod einsum;
 mod grids;
 mod images;

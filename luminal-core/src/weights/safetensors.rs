@@ -1,8 +1,9 @@
 //! The header of a safetensors file: 8 bytes of length, JSON, data. Every rule of the format is checked here, so that
 //! whoever reads a tensor afterwards can index without thinking.
 
-use super::quoted;
+use super::metadata::{Metadata, Raw};
 use super::stored::StoredDtype;
+use super::{Entries, Entry, quoted};
 use serde::Deserialize;
 use serde::de::{Error as _, MapAccess, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,19 +15,8 @@ const MAX_HEADER: u64 = 100_000_000;
 const LENGTH_BYTES: usize = 8;
 const METADATA: &str = "__metadata__";
 
-/// What the header says about one tensor, checked.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
-    pub dtype: StoredDtype,
-    pub shape: Vec<usize>,
-    /// Bytes of the whole file.
-    pub range: Range<usize>,
-}
-
-pub(super) type Entries = BTreeMap<String, Entry>;
-
 /// Reads and checks the header of a file that is wholly in memory. The error is the broken rule, without the file's name.
-pub(super) fn parse(file: &[u8]) -> Result<Entries, String> {
+pub(super) fn parse(file: &[u8]) -> Result<(Entries, Metadata), String> {
     let (json, data_start) = split(file)?;
     let data_bytes = file.len() - data_start;
     let header: Header = serde_json::from_str(json).map_err(|e| format!("the header is not valid: {e}"))?;
@@ -37,7 +27,7 @@ pub(super) fn parse(file: &[u8]) -> Result<Entries, String> {
         entries.insert(name, entry);
     }
     check_layout(&entries, data_start, file.len())?;
-    Ok(entries)
+    Ok((entries, header.metadata))
 }
 
 /// The JSON text, and where the data starts.
@@ -60,7 +50,9 @@ fn split(file: &[u8]) -> Result<(&str, usize), String> {
     }
     let json = &rest[..length as usize];
     if json.first() != Some(&b'{') {
-        return Err("the header does not start with `{`: it is not a safetensors file".into());
+        return Err("it is neither a safetensors file (8 bytes of header length, then `{`) nor a GGUF file (which starts \
+                    with `GGUF`)"
+            .into());
     }
     let json = std::str::from_utf8(json).map_err(|e| format!("the header is not UTF-8 text: {e}"))?;
     Ok((json, LENGTH_BYTES + json.len()))
@@ -75,28 +67,12 @@ fn check_entry(raw: RawEntry, data_start: usize, data_bytes: usize) -> Result<En
     if end > data_bytes as u64 {
         return Err(format!("its data ends at byte {end}, but the file has only {data_bytes} bytes of data"));
     }
-    let bytes = byte_count(dtype, &shape)?;
+    let (bytes, shape) = dtype.layout(&shape, false)?;
     if bytes != end - begin {
         return Err(format!("{dtype} {shape:?} needs {bytes} bytes, but its data range has {}", end - begin));
     }
-    // Everything below the length of the file fits `usize`; a size that does not can only occur beside a size of 0.
-    let shape = shape.into_iter().map(usize::try_from).collect::<Result<_, _>>();
-    let shape = shape.map_err(|_| "a size does not fit the address space".to_string())?;
-    Ok(Entry { dtype, shape, range: data_start + begin as usize..data_start + end as usize })
-}
-
-fn byte_count(dtype: StoredDtype, shape: &[u64]) -> Result<u64, String> {
-    // Sizes of 0 do not excuse an overflow elsewhere: a shape that nobody can hold is not meant.
-    let bits = shape
-        .iter()
-        .filter(|size| **size != 0)
-        .try_fold(dtype.bits() as u64, |product, size| product.checked_mul(*size))
-        .ok_or_else(|| format!("the number of elements of {shape:?} overflows 64 bits"))?;
-    let bits = if shape.contains(&0) { 0 } else { bits };
-    if bits % 8 != 0 {
-        return Err(format!("{dtype} {shape:?} does not fill whole bytes"));
-    }
-    Ok(bits / 8)
+    let range = data_start + begin as usize..data_start + end as usize;
+    Ok(Entry { dtype, shape, file: 0, range })
 }
 
 /// All tensors together: every byte of the data belongs to exactly one.
@@ -138,6 +114,7 @@ struct RawEntry {
 /// The JSON as it stands, except that a name that occurs twice is an error: later stages could see only one of the two.
 struct Header {
     tensors: Vec<(String, RawEntry)>,
+    metadata: Metadata,
 }
 
 impl<'de> Deserialize<'de> for Header {
@@ -158,13 +135,16 @@ impl<'de> Visitor<'de> for HeaderVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
         let mut names = BTreeSet::new();
         let mut tensors = vec![];
+        let mut metadata = Metadata::default();
         while let Some(name) = map.next_key::<String>()? {
             if !names.insert(name.clone()) {
                 return Err(A::Error::custom(format!("{} occurs twice", quoted(&name))));
             }
             if name == METADATA {
-                map.next_value::<BTreeMap<String, String>>()
+                let texts = map
+                    .next_value::<BTreeMap<String, String>>()
                     .map_err(|e| A::Error::custom(format!("`{METADATA}` must map text to text: {e}")))?;
+                metadata.entries = texts.into_iter().map(|(key, text)| (key, Raw::Text(text))).collect();
                 continue;
             }
             let entry = map
@@ -172,6 +152,6 @@ impl<'de> Visitor<'de> for HeaderVisitor {
                 .map_err(|e| A::Error::custom(format!("tensor {}: {e}", quoted(&name))))?;
             tensors.push((name, entry));
         }
-        Ok(Header { tensors })
+        Ok(Header { tensors, metadata })
     }
 }
