@@ -14,6 +14,8 @@ pub use luminal_core::tensor::{
     At, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element, EndsWith, Feed, Fits,
     Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis, Permute, Pool, Resize,
     SameType, Scope, Shape, Split, Tensor, View, Whole, With, conv, conv_transpose, pool,
+    At, Axes, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
+    Number, One, Operand, Output, Permute, Pool, SameType, Scope, Shape, Split, Tensor, View, With, conv, pool,
 };
 pub use luminal_core::weights::Weights;
 pub use luminal_macros::{Module, Output, dim, model};
@@ -60,6 +62,7 @@ pub mod rt {
         let plan = Plan {
         model: NOTHING,
         free: Cow::Borrowed(&[]),
+        relations: Cow::Borrowed(&[]),
         inputs: Cow::Borrowed(&[]),
         outputs: Cow::Borrowed(&[]),
         states: Cow::Borrowed(&[]),

@@ -98,7 +98,7 @@ fn check_version(
     for (unit, kernel) in compiled.units.list.iter().zip(plan.kernels.to_mut()) {
         let function = loaded.kernel(&format!("{}{}", kernel.name, version.suffix))?;
         // SAFETY: the function was compiled from the text of this unit's program.
-        let result = unsafe { check::check_kernel(unit, function, &model.graph.free, SEED) };
+        let result = unsafe { check::check_kernel(unit, function, &model.graph, SEED) };
         if let Err(error) = result {
             return Err(wrong(folder, model, &check::reproducer(unit, &error, text), &error));
         }

@@ -49,6 +49,7 @@ pub fn plan(graph: &Graph, program: &Program, units: &Units, options: &Options) 
     Ok(Plan {
         model: options.model.clone().into(),
         free: graph.free.iter().map(|d| Free { name: d.name.clone().into(), max: d.max }).collect(),
+        relations: graph.all_relations().into(),
         inputs: inputs.into(),
         outputs: outputs.into(),
         states: states.into(),

@@ -1,5 +1,7 @@
 //! The whole road, without a build script: graphs to C, compiled, loaded and checked as a build does.
 
+mod movement;
+
 use super::check::{check_kernel, check_model};
 use super::*;
 use crate::codegen;
@@ -51,7 +53,7 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
         // SAFETY: the symbol is a kernel with this signature.
         let function = unsafe { *loaded.get::<KernelFn>(kernel.name.as_bytes()).unwrap() };
         // SAFETY: it was compiled from this unit's program.
-        let result = unsafe { check_kernel(unit, function, &graph.free, 9) };
+        let result = unsafe { check_kernel(unit, function, graph, 9) };
         result.unwrap_or_else(|e| {
             panic!("{name}, fuse = {fuse}: {e}\n{}\n{}\n{graph}", unit.kernel, unit.program)
         });
@@ -168,7 +170,7 @@ fn the_check_of_a_build_finds_wrong_kernels() {
         // SAFETY: the symbol is a kernel with this signature.
         let function = unsafe { *loaded.get::<KernelFn>(b"k_0").unwrap() };
         // SAFETY: compiled from this unit's program, changed in ways that stay within the guards of the arguments.
-        let result = unsafe { check_kernel(unit, function, &graph.free, 9) };
+        let result = unsafe { check_kernel(unit, function, &graph, 9) };
         assert_eq!(result.is_ok(), from.is_empty(), "{what}: {result:?}");
     }
     let _ = std::fs::remove_dir_all(folder);

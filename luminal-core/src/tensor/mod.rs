@@ -11,14 +11,21 @@
 //! numbers; it is what importers and conformance tests use. Above, the methods of [`Tensor`] give them types, messages and
 //! names. Nothing below the composition knows the name of an operation, except for reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
 
+mod activation;
 mod adaptive_pool;
 mod arithmetic;
+mod attend;
+mod attention;
+mod axes;
 mod axis;
 mod border;
+mod compare;
 mod contract;
 mod conv;
 mod conv_transpose;
+mod cumulative;
 mod dim;
+mod division;
 mod einsum;
 mod element;
 mod gather;
@@ -27,31 +34,42 @@ mod matmul;
 mod module;
 mod movement;
 pub mod nn;
+mod norm;
 mod pad;
 mod pointwise;
 mod pool;
 mod port;
+mod power;
 mod record;
+mod recurrent;
 mod reduce;
 mod reshape;
 mod resize;
+mod rope;
+mod rounding;
 mod scatter;
 mod shape;
 mod slice;
 mod sort;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod trace;
 mod triangle;
+mod trigonometry;
 mod value;
 mod view;
 mod window;
 
 pub use arithmetic::Operand;
+pub use attend::{Attention, attention};
+pub use attention::Scores;
+pub use axes::Axes;
 pub use axis::{Axis, Permute};
 pub use contract::Labelled;
 pub use conv::{Channels, Conv, Grouped, PerAxis, Whole, conv};
 pub use conv_transpose::{ConvTranspose, conv_transpose};
+pub use cumulative::Scan;
 pub use dim::{D, Dim, DimInfo, Fits, One};
 pub use einsum::{EinsumOperand, einsum};
 pub use element::{Element, Float, Number, SameType};
@@ -60,7 +78,9 @@ pub use module::{Before, Module, Scope, before, state_scope, weights_scope, writ
 pub use pad::Padding;
 pub use pool::{Pool, pool};
 pub use port::{Argument, Input, Output, argument, input, output, part, weights};
+pub use reduce::{AxisNumbers, Truth};
 pub use resize::{Nearest, Positions, Resize, Weights};
+pub use rope::{Rope, RopeScaling, rope};
 pub use scatter::Scatter;
 pub use shape::{At, Broadcast, EndsWith, Join, Lead, Shape, Split, With};
 pub use trace::{Mistake, Place, Traced, trace};

@@ -86,6 +86,7 @@ pub fn plan() -> Plan {
     Plan {
         model: "mix".into(),
         free: vec![Free { name: "Batch".into(), max: MAX }].into(),
+        relations: vec![].into(),
         inputs: vec![
             port("x", Dtype::F32, &[BATCH, fixed(3)], 0),
             port("mask", Dtype::Bool, &[fixed(2), BATCH], 1),

@@ -10,6 +10,7 @@
         free: Cow::Borrowed(&[
             Free { name: Cow::Borrowed("Batch"), max: 5 },
         ]),
+        relations: Cow::Borrowed(&[]),
         inputs: Cow::Borrowed(&[
             Port { name: Cow::Borrowed("x"), dtype: Dtype::F32, shape: Cow::Borrowed(&[Dim::Free { index: 0, max: 5 }, Dim::Fixed(3)]), buffer: 0 },
             Port { name: Cow::Borrowed("mask"), dtype: Dtype::Bool, shape: Cow::Borrowed(&[Dim::Fixed(2), Dim::Free { index: 0, max: 5 }]), buffer: 1 },
