@@ -8,7 +8,7 @@ use luminal::reference::{self, Data, DenseTensor as Tensor, Feeds, Tolerance, co
 use luminal::rt::{Dtype, Executable, GridAxis, InputRef, Isa, Session};
 use luminal::{Device, Weights};
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
-use models::{blocks, classify};
+use models::{blocks, classify, windows};
 
 const TOLERANCE: Tolerance = Tolerance { absolute: 2e-5, relative: 2e-5 };
 
@@ -26,25 +26,13 @@ fn all() -> Vec<Model> {
         model(blocks::cnn::GRAPH, &blocks::cnn::PLAN),
         model(blocks::step::GRAPH, &blocks::step::PLAN),
         model(blocks::words::GRAPH, &blocks::words::PLAN),
+        model(windows::shapes::GRAPH, &windows::shapes::PLAN),
+        model(windows::filters::GRAPH, &windows::filters::PLAN),
     ]
 }
 
-fn bytes(data: &Data) -> Vec<u8> {
-    match data {
-        Data::F32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::I32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
-    }
-}
-
 fn tensor(dtype: Dtype, shape: &[usize], bytes: &[u8]) -> Tensor {
-    let words = bytes.as_chunks::<4>().0;
-    let data = match dtype {
-        Dtype::F32 => Data::F32(words.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
-        Dtype::I32 => Data::I32(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
-        Dtype::Bool => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
-    };
-    Tensor { shape: shape.to_vec(), data }
+    Tensor { shape: shape.to_vec(), data: Data::from_bytes(dtype, bytes) }
 }
 
 impl Model {
@@ -71,7 +59,9 @@ impl Model {
         let max: Vec<usize> = self.graph.free.iter().map(|d| d.max).collect();
         match max.is_empty() {
             true => vec![vec![]],
-            false => [1, 2, 7, usize::MAX].map(|n| max.iter().map(|m| n.min(*m)).collect()).into(),
+            false => {
+                [1, 2, 7, usize::MAX].map(|n| self.graph.sizes_near(&vec![n; max.len()]).unwrap()).into()
+            }
         }
     }
 }
@@ -81,11 +71,11 @@ fn cpu_code_agrees_with_the_reference() {
     for model in all() {
         let name = &model.plan.model;
         for isa in [Isa::X86V3, Isa::Baseline] {
-            let bounds: Vec<usize> = model.graph.free.iter().map(|d| d.max).collect();
+            let bounds = model.graph.sizes_near(&vec![usize::MAX; model.graph.free.len()]).unwrap();
             let first = model.feeds(&bounds, 7);
             let weights = Weights::from_tensors(model.named("param").map(|name| {
                 let tensor = &first[name];
-                (name, tensor.dtype(), tensor.shape.clone(), bytes(&tensor.data))
+                (name, tensor.dtype(), tensor.shape.clone(), tensor.data.to_bytes())
             }));
             let device = Device::cpu().limited_to(isa);
             let mut session = Session::new(model.plan, device, &weights.unwrap()).unwrap();
@@ -96,8 +86,10 @@ fn cpu_code_agrees_with_the_reference() {
                 let kept = model.named("param").map(|name| (name.to_string(), first[name].clone()));
                 feeds.extend(kept.chain(states.clone()));
                 let expected = reference::run(&model.graph, &feeds, free).unwrap();
-                let inputs: Vec<_> =
-                    model.named("input").map(|name| (bytes(&feeds[name].data), &feeds[name].shape)).collect();
+                let inputs: Vec<_> = model
+                    .named("input")
+                    .map(|name| (feeds[name].data.to_bytes(), &feeds[name].shape))
+                    .collect();
                 let inputs: Vec<_> = inputs.iter().map(|(data, sizes)| InputRef { data, sizes }).collect();
                 session.run(&inputs).unwrap();
                 for (position, wanted) in expected.outputs.iter().enumerate() {
@@ -126,7 +118,7 @@ fn blocks_of(grid: &[GridAxis], free: &[usize]) -> usize {
 fn spread(tensor: &Tensor, bounds: &[usize]) -> Vec<u8> {
     let element = tensor.dtype().bytes();
     let mut memory = vec![0; bounds.iter().product::<usize>() * element];
-    let compact = bytes(&tensor.data);
+    let compact = tensor.data.to_bytes();
     each(&tensor.shape, bounds, |number, place| {
         memory[place * element..][..element].copy_from_slice(&compact[number * element..][..element]);
     });
@@ -177,7 +169,7 @@ fn run_ptx(model: &Model, free: &[usize], order: WarpOrder) {
         addresses[port.buffer] = memory.upload(&spread(&feeds[&*port.name], &bounds));
     }
     for param in &*plan.params {
-        let address = memory.upload(&bytes(&feeds[&*param.name].data));
+        let address = memory.upload(&feeds[&*param.name].data.to_bytes());
         for packing in &*param.packings {
             addresses[packing.buffer] = address; // on a GPU a weight lies as it is in the file
         }

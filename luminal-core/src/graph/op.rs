@@ -2,7 +2,7 @@
 
 use super::NodeId;
 
-/// Pointwise function of one operand.
+/// Pointwise function of one operand, of `f32` only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unary {
     /// `2^x`
@@ -17,12 +17,12 @@ pub enum Unary {
     Recip,
 }
 
-/// Pointwise function of two operands of one shape and dtype.
+/// Pointwise function of two operands of one shape and dtype; not of types that only store numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Binary {
-    /// Sum; wraps for `i32`.
+    /// Sum; wraps for integers.
     Add,
-    /// Product; wraps for `i32`; logical and for `bool`.
+    /// Product; wraps for integers; logical and for `bool`.
     Mul,
     /// Floor modulo: the result has the sign of the divisor.
     Mod,
@@ -37,7 +37,7 @@ pub enum Binary {
 pub enum Reduce {
     /// Sum; 0 for an empty axis.
     Sum,
-    /// Maximum; NaN if any element is NaN; -inf (`i32::MIN`, false) for an empty axis.
+    /// Maximum; NaN if any element is NaN; -inf (the least integer, false) for an empty axis.
     Max,
 }
 
@@ -127,6 +127,34 @@ impl Op {
             Op::Binary(_, x, y) | Op::Gather(x, y) => vec![*x, *y],
             Op::Select(c, x, y) => vec![*c, *x, *y],
         }
+    }
+
+    /// The same operation on other operands, asked for in order.
+    pub fn with_operands(&self, mut new: impl FnMut(NodeId) -> NodeId) -> Op {
+        let mut op = self.clone();
+        match &mut op {
+            Op::Input(_) | Op::Param(_) | Op::State(_) | Op::Const(_) | Op::Iota => {}
+            Op::Unary(_, x)
+            | Op::Reduce(_, x, _)
+            | Op::Cast(x)
+            | Op::Permute(x, _)
+            | Op::Expand(x, _)
+            | Op::Slice { x, .. }
+            | Op::Pad { x, .. }
+            | Op::Split(x, _)
+            | Op::Merge(x, _)
+            | Op::Window { x, .. } => *x = new(*x),
+            Op::Binary(_, x, y) | Op::Gather(x, y) => {
+                *x = new(*x);
+                *y = new(*y);
+            }
+            Op::Select(c, x, y) => {
+                *c = new(*c);
+                *x = new(*x);
+                *y = new(*y);
+            }
+        }
+        op
     }
 
     /// True for operations that only rename or repeat elements: they never become memory traffic by themselves.

@@ -1,0 +1,13 @@
+use luminal::{D, Tensor, conv, dim, model};
+
+#[dim(max = 64)]
+pub struct Batch;
+
+#[model]
+pub fn m(
+    x: Tensor<(Batch, D<1>, D<28>, D<28>)>,
+    kernel: &Tensor<(D<4>, D<1>, D<3>, D<3>)>,
+) -> Tensor<(Batch, D<4>, D<14>, D<14>)> {
+    let y = x.conv2d(*kernel, conv().stride(2));
+    y.relu()
+}
