@@ -4,11 +4,6 @@ use crate::dtype::Dtype;
 use crate::graph::{Graph, NodeId};
 
 impl Graph {
-    /// A tensor in the type in which its numbers are computed with ([`Dtype::wide`]).
-    pub(crate) fn wide(&mut self, x: NodeId) -> NodeId {
-        self.converted(x, self.nodes[x].dtype.wide())
-    }
-
     /// A tensor in this element type; nothing is recorded where it is of that type.
     pub(crate) fn converted(&mut self, x: NodeId, dtype: Dtype) -> NodeId {
         if self.nodes[x].dtype == dtype { x } else { self.cast(x, dtype) }
