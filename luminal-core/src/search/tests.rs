@@ -12,7 +12,12 @@ use crate::tensor::{Axis, D, Dim, DimInfo, Module, Scope, input, output, pool, t
 
 fn all_small() -> Vec<(String, Graph)> {
     let all = models::small().into_iter().map(|(name, g)| (name.to_string(), g));
-    all.chain(cases::folds()).chain(cases::traps()).chain(cases::separate()).chain(cases::views()).chain(windows()).collect()
+    all.chain(cases::folds())
+        .chain(cases::traps())
+        .chain(cases::separate())
+        .chain(cases::views())
+        .chain(windows())
+        .collect()
 }
 
 #[test]

@@ -129,10 +129,12 @@ impl Graph {
 
     /// The same numbers in the type in which they are computed with ([`Dtype::wide`]).
     pub fn wide(&mut self, x: NodeId) -> NodeId {
-        match self.nodes[x].dtype {
-            dtype if dtype == dtype.wide() => x,
-            dtype => self.cast(x, dtype.wide()),
-        }
+        self.converted(x, self.nodes[x].dtype.wide())
+    }
+
+    /// A tensor in this element type; nothing is recorded where it is of that type.
+    pub(crate) fn converted(&mut self, x: NodeId, dtype: Dtype) -> NodeId {
+        if self.nodes[x].dtype == dtype { x } else { self.cast(x, dtype) }
     }
 
     /// Does some work on wider elements: operands of a type that only stores numbers are converted to the type in which

@@ -197,7 +197,7 @@ impl Graph {
                 self.add_number(query, keys as f64 - queries as f64)
             }
             (None, queries, keys) => {
-                let [queries, keys] = [queries, keys].map(|size| self.number_of(size));
+                let [queries, keys] = [queries, keys].map(|size| self.count(size));
                 let offset = self.sub(keys, queries);
                 let offset = self.in_space(offset, space);
                 self.add(query, offset)
@@ -234,17 +234,6 @@ impl Graph {
             return self.spread(x, &[], &space.shape);
         }
         space.grouped(self, x)
-    }
-
-    /// A size as an `i32`. A free one is not a value of the graph, so there the positions are counted.
-    fn number_of(&mut self, size: Dim) -> NodeId {
-        match size {
-            Dim::Fixed(size) => self.constant(size as f64, Dtype::I32),
-            free => {
-                let ones = self.full(1.0, Dtype::I32, &[free]);
-                self.sum(ones, 0)
-            }
-        }
     }
 
     /// The slopes of ALiBi for so many heads: `2^(-8 (h + 1) / n)` where their number `n` is a power of two; else those of

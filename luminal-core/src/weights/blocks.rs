@@ -133,7 +133,6 @@ impl<'a> PlaneName<'a> {
         }
         shape
     }
-
 }
 
 #[cfg(test)]

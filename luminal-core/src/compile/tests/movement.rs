@@ -52,7 +52,8 @@ fn free_axes_are_cut_and_padded() {
         let windows = g.window(padded, 0, 3, 2, 1);
         let pooled = g.sum(windows, 1);
         let modes = [Padding::Reflect, Padding::Edge, Padding::Wrap];
-        let mut out = vec![pooled, g.flip(x, 0), g.roll(x, 0, 2), g.repeat(x, 0, 2), g.repeat_interleave(x, 0, 2)];
+        let mut out =
+            vec![pooled, g.flip(x, 0), g.roll(x, 0, 2), g.repeat(x, 0, 2), g.repeat_interleave(x, 0, 2)];
         out.extend(modes.map(|mode| g.pad_with(x, 0, 2, 1, mode)));
         out
     });
