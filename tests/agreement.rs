@@ -57,7 +57,9 @@ impl Model {
         let max: Vec<usize> = self.graph.free.iter().map(|d| d.max).collect();
         match max.is_empty() {
             true => vec![vec![]],
-            false => [1, 2, 7, usize::MAX].map(|n| self.graph.sizes_near(&vec![n; max.len()]).unwrap()).into(),
+            false => {
+                [1, 2, 7, usize::MAX].map(|n| self.graph.sizes_near(&vec![n; max.len()]).unwrap()).into()
+            }
         }
     }
 }

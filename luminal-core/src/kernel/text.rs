@@ -113,6 +113,7 @@ impl<'a> Sharing<'a> {
             Expr::Int(x) => format!("{x}i"),
             Expr::Bool(x) => x.to_string(),
             Expr::Position(at) => format!("#({})", affine(kernel, at)),
+            Expr::Size(free) => format!("size{free}"),
             Expr::NotNegative(at) => format!("({} >= 0)", affine(kernel, at)),
             Expr::Load { buffer, index, guards } => {
                 let mut places = vec![];

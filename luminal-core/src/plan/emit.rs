@@ -1,8 +1,8 @@
 //! A plan as Rust source: what the program of the user includes.
 
 use super::{
-    Access, Buffer, CudaLaunch, Digit, Dim, Free, GridAxis, Isa, Kernel, Launch, Origin, Packing, Param, Place,
-    Plan, Port, Relation, Rule, Term,
+    Access, Buffer, CudaLaunch, Digit, Dim, Free, GridAxis, Isa, Kernel, Launch, Origin, Packing, Param,
+    Place, Plan, Port, Relation, Rule, Term,
 };
 use crate::dtype::Dtype;
 use std::fmt::Write;

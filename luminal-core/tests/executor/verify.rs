@@ -215,7 +215,10 @@ fn relations() {
     for wrong in [relation(half, 2, 2), relation(half, 0, 0)] {
         right.relations = vec![wrong.clone()].into();
         let message = right.check().unwrap_err().to_string();
-        assert!(message.contains(&format!("the relation `{wrong}` between 2 free sizes is not one")), "{message}");
+        assert!(
+            message.contains(&format!("the relation `{wrong}` between 2 free sizes is not one")),
+            "{message}"
+        );
     }
     right.relations = vec![relation(Dim::Free { index: 1, max: 3 }, 0, 2)].into();
     assert!(right.check().unwrap_err().to_string().contains("free size 1 has the bound Some(2), not 3"));

@@ -104,6 +104,7 @@ impl Target for Renderer<'_> {
         let (text, dtype) = match x {
             Literal::Float(x) => (format!("0f{:08X}", x.to_bits()), Dtype::F32),
             Literal::Int(x) => (x.to_string(), Dtype::I32),
+            Literal::Size(free) => (self.free_size(free), Dtype::I32),
             Literal::Bool(x) => {
                 let opcode = if x { "setp.eq.s32" } else { "setp.ne.s32" };
                 let predicate = self.writer.hoist(0, format!("always {x}"), |w| {

@@ -278,6 +278,7 @@ impl Target for C<'_> {
             Literal::Int(i32::MIN) => ("INT32_MIN".into(), Dtype::I32),
             Literal::Int(x) if x < 0 => (format!("({x})"), Dtype::I32),
             Literal::Int(x) => (x.to_string(), Dtype::I32),
+            Literal::Size(free) => (format!("((int32_t)sizes[{free}])"), Dtype::I32),
             Literal::Bool(x) => (i32::from(x).to_string(), Dtype::Bool),
         };
         Value { text, lanes: false, dtype }

@@ -22,12 +22,7 @@ const MANY: f64 = 2e7;
 ///
 /// # Errors
 /// The first difference, with everything needed to see it again.
-pub unsafe fn check_kernel(
-    unit: &Unit,
-    function: KernelFn,
-    graph: &Graph,
-    seed: u64,
-) -> Result<Agreement> {
+pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, graph: &Graph, seed: u64) -> Result<Agreement> {
     let mut agreement = Agreement::default();
     let fills = match work(&unit.kernel) > MANY {
         true => &[Fill::Mixed][..],

@@ -55,6 +55,7 @@ impl<'a, T: Target> Expansion<'a, T> {
             Expr::Float(x) => self.target.literal(Literal::Float(*x)),
             Expr::Int(x) => self.target.literal(Literal::Int(*x)),
             Expr::Bool(x) => self.target.literal(Literal::Bool(*x)),
+            Expr::Size(free) => self.target.literal(Literal::Size(*free)),
             Expr::Position(at) => {
                 let at = self.affine(tile, at, slot, false);
                 self.target.position(&at)

@@ -3,6 +3,7 @@
 mod compositions;
 mod dtypes;
 mod einsum;
+mod free_sizes;
 mod grids;
 mod images;
 mod mistakes;
