@@ -241,13 +241,6 @@ impl Graph {
         self.minimum(x, last)
     }
 
-    /// Of numbers that are not NaN.
-    fn equal(&mut self, x: NodeId, y: NodeId) -> NodeId {
-        let (less, greater) = (self.less(x, y), self.less(y, x));
-        let differ = self.or(less, greater);
-        self.not(differ)
-    }
-
     /// The weight of a neighbour `tap` elements behind the whole number of a position, which is `part` behind it.
     fn weights(&mut self, tap: NodeId, part: NodeId, weights: Weights) -> NodeId {
         let tap = self.cast(tap, Dtype::F32);
@@ -261,22 +254,13 @@ impl Graph {
             }
             Weights::Cubic { a } => {
                 // (a + 2) d^3 - (a + 3) d^2 + 1 up to 1; a d^3 - 5a d^2 + 8a d - 4a from 1 to 2.
-                let inner = self.polynomial(distance, &[a + 2.0, -(a + 3.0), 0.0, 1.0]);
-                let outer = self.polynomial(distance, &[a, -5.0 * a, 8.0 * a, -4.0 * a]);
+                let inner = self.polynomial(distance, &[1.0, 0.0, -(a + 3.0), a + 2.0]);
+                let outer = self.polynomial(distance, &[-4.0 * a, 8.0 * a, -5.0 * a, a]);
                 let one = self.full_like(1.0, distance);
                 let far = self.less(one, distance);
                 self.select(far, outer, inner)
             }
         }
-    }
-
-    /// By Horner's scheme, the coefficient of the highest power first.
-    fn polynomial(&mut self, x: NodeId, coefficients: &[f64]) -> NodeId {
-        let first = self.full_like(float(coefficients[0]), x);
-        coefficients[1..].iter().fold(first, |sum, coefficient| {
-            let product = self.mul(sum, x);
-            self.add_number(product, float(*coefficient))
-        })
     }
 }
 
@@ -337,7 +321,7 @@ fn resized<S: Shape, R: Shape, E: Element>(x: Tensor<S, E>, axes: &[usize], how:
     if axes.iter().any(|axis| R::DIMS[*axis].max() == 0) {
         return Tensor::placeholder();
     }
-    Tensor::with_all_axes([x.loose()], |graph, [x]| {
+    Tensor::with_all_axes([x.loose()], |graph, [x], _| {
         axes.iter().fold(x, |x, axis| how.record(graph, x, *axis, R::DIMS[*axis].max()))
     })
 }

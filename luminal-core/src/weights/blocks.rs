@@ -6,7 +6,6 @@
 //! tests [`super::decode`].
 
 use super::stored::StoredDtype;
-use super::{StoredTensor, quoted};
 
 /// A part of every block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +84,25 @@ impl BlockFormat {
         }
         shape
     }
+
+    /// The bytes of a plane, put together from all blocks. Bytes that are no whole block at the end are left out.
+    ///
+    /// ```
+    /// use luminal_core::weights::{BlockFormat, StoredDtype};
+    ///
+    /// let format = BlockFormat::of(StoredDtype::Q4_0).unwrap();
+    /// let two_blocks: Vec<u8> = (0..36).collect();
+    /// assert_eq!(format.plane_bytes(&format.planes[0], &two_blocks), [0, 1, 18, 19]);
+    /// ```
+    pub fn plane_bytes(&self, plane: &Plane, data: &[u8]) -> Vec<u8> {
+        let block = self.dtype.block().1;
+        let (from, to) = (plane.offset, plane.offset + plane.count * plane.dtype.block().1);
+        let mut bytes = Vec::with_capacity(data.len() / block * (to - from));
+        for block in data.chunks_exact(block) {
+            bytes.extend(&block[from..to]);
+        }
+        bytes
+    }
 }
 
 /// A parameter that is a plane of a stored tensor.
@@ -114,24 +132,6 @@ impl<'a> PlaneName<'a> {
             *row *= self.format.dtype.block().0;
         }
         shape
-    }
-
-    /// The bytes of the plane, put together from all blocks. The tensor must be of the format.
-    pub fn gather(self, tensor: StoredTensor<'_>) -> Vec<u8> {
-        let block = self.format.dtype.block().1;
-        let from = self.plane.offset;
-        let to = from + self.plane.count * self.plane.dtype.block().1;
-        let mut bytes = Vec::with_capacity(tensor.data.len() / block * (to - from));
-        for block in tensor.data.chunks_exact(block) {
-            bytes.extend(&block[from..to]);
-        }
-        bytes
-    }
-}
-
-impl std::fmt::Display for PlaneName<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} as {}", quoted(self.tensor), self.format.dtype)
     }
 }
 
@@ -164,11 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn a_plane_is_put_together() {
-        let data: Vec<u8> = (0..36).collect();
-        let tensor = StoredTensor { dtype: StoredDtype::Q4_0, shape: &[64], data: &data };
-        assert_eq!(PlaneName::parse("w@Q4_0.d").unwrap().gather(tensor), [0, 1, 18, 19]);
+    fn planes_have_all_bytes() {
+        let data: Vec<u8> = (0..40).collect();
+        let PlaneName { format, plane, .. } = PlaneName::parse("w@Q4_0.qs").unwrap();
         let quants: Vec<u8> = (2..18).chain(20..36).collect();
-        assert_eq!(PlaneName::parse("w@Q4_0.qs").unwrap().gather(tensor), quants);
+        assert_eq!(format.plane_bytes(plane, &data), quants);
     }
 }

@@ -101,7 +101,7 @@ impl Weights {
         let plane = PlaneName::parse(name)?;
         let tensor = self.tensor(plane.tensor).filter(|tensor| tensor.dtype == plane.format.dtype)?;
         let shape = plane.format.plane_shape(tensor.shape, plane.plane);
-        let data = Cow::Owned(plane.gather(tensor));
+        let data = Cow::Owned(plane.format.plane_bytes(plane.plane, tensor.data));
         Some(Source { dtype: plane.plane.dtype, shape: Cow::Owned(shape), data })
     }
 

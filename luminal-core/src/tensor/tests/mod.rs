@@ -1,17 +1,23 @@
 //! What tracing records, computed by the reference interpreter and compared with values worked out by hand or by loops.
 
+mod accuracy;
+mod attention;
+mod cache;
 mod compositions;
 mod dtypes;
 mod einsum;
 mod free_sizes;
+mod elements;
 mod grids;
 mod images;
+mod layers;
 mod mistakes;
 mod modules;
 mod movement;
 mod numbers;
 mod pools;
 mod products;
+mod reductions;
 mod resizes;
 mod transposed;
 mod views;
@@ -102,6 +108,25 @@ fn compose<const N: usize>(
     let result = work(&mut graph, nodes);
     graph.outputs.push(("result".into(), result));
     graph.verify().unwrap();
+    reference::run(&graph, &feeds, &[]).unwrap().outputs.remove(0)
+}
+
+/// What a composition on graphs makes of a tensor, beneath the types.
+fn apply(function: impl FnOnce(&mut Graph, NodeId) -> NodeId, x: &Tensor) -> Tensor {
+    apply_two(|graph, x, _| function(graph, x), x, x)
+}
+
+/// As [`apply`], of two operands.
+fn apply_two(function: impl FnOnce(&mut Graph, NodeId, NodeId) -> NodeId, x: &Tensor, y: &Tensor) -> Tensor {
+    let mut graph = Graph::default();
+    let nodes = [("x", x), ("y", y)].map(|(name, tensor)| {
+        let shape: Vec<_> = tensor.shape.iter().map(|size| Dim::Fixed(*size)).collect();
+        graph.input(name, &shape, tensor.dtype())
+    });
+    let result = function(&mut graph, nodes[0], nodes[1]);
+    graph.outputs.push(("output".into(), result));
+    graph.verify().unwrap();
+    let feeds = Feeds::from([("x".into(), x.clone()), ("y".into(), y.clone())]);
     reference::run(&graph, &feeds, &[]).unwrap().outputs.remove(0)
 }
 
