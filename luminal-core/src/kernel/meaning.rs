@@ -327,7 +327,7 @@ pub fn run_blocks(
         data.push(Values::zeros(buffer.dtype, buffer.dims.iter().product()));
     }
     let extents = kernel.axes.iter().map(|axis| axis.free.map_or(axis.max, |d| sizes[d])).collect();
-    let mut state = State { kernel, data, extents, starts: vec![0; kernel.axes.len()], rounding };
+    let mut state = State { kernel, data, extents, starts: vec![0; kernel.axes.len()], rounding, sizes };
     for item in &kernel.items {
         match item {
             Item::Def(def) => state.definition(def),
@@ -344,6 +344,7 @@ struct State<'a> {
     /// Where each axis starts and ends.
     starts: Vec<usize>,
     extents: Vec<usize>,
+    sizes: &'a [usize],
     rounding: Rounding,
 }
 
@@ -436,6 +437,7 @@ impl State<'_> {
             Expr::Int(x) => Scalar::Int(*x),
             Expr::Long(x) => Scalar::Long(*x),
             Expr::Bool(x) => Scalar::Bool(*x),
+            Expr::Size(free) => Scalar::Int(self.sizes[*free] as i32),
             Expr::Position(at) => Scalar::Int(affine(at) as i32),
             Expr::NotNegative(at) => Scalar::Bool(affine(at) >= 0),
             Expr::Load { buffer, index, guards } => {

@@ -6,6 +6,7 @@ mod cache;
 mod compositions;
 mod dtypes;
 mod einsum;
+mod free_sizes;
 mod elements;
 mod grids;
 mod images;
