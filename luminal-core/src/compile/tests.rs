@@ -1,6 +1,7 @@
 //! The whole road, without a build script: graphs to C, compiled, loaded and checked as a build does.
 
 mod compositions;
+mod layers;
 mod movement;
 
 use super::check::{check_kernel, check_model};
