@@ -210,16 +210,8 @@ impl<S: Shape, E: Element> Tensor<S, E> {
     }
 
     /// Records a composition of operands that have all axes of their shapes in the graph, also those of `One`, and whose
-    /// result has all axes of this one.
+    /// result has all axes of this one. It is given the sizes of the result.
     pub(super) fn with_all_axes<const N: usize>(
-        operands: [Loose; N],
-        work: impl FnOnce(&mut Graph, [NodeId; N]) -> NodeId,
-    ) -> Self {
-        Tensor::with_sizes(operands, |graph, operands, _| work(graph, operands))
-    }
-
-    /// As [`with_all_axes`](Tensor::with_all_axes); the composition is given the sizes of the result.
-    pub(super) fn with_sizes<const N: usize>(
         operands: [Loose; N],
         work: impl FnOnce(&mut Graph, [NodeId; N], &[Size]) -> NodeId,
     ) -> Self {
@@ -293,7 +285,7 @@ fn convolve<R: Shape, E: Number, const N: usize, G>(
         }
     });
     match checked {
-        Ok(windows) => Tensor::with_sizes([x, kernel], |graph, [x, kernel], sizes| {
+        Ok(windows) => Tensor::with_all_axes([x, kernel], |graph, [x, kernel], sizes| {
             let windows = named(windows, sizes);
             graph.conv(x, kernel, &windows, conv.groups)
         }),

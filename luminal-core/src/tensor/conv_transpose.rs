@@ -251,7 +251,7 @@ fn convolve<R: Shape, E: Number, const N: usize, G>(
         }
     });
     match checked {
-        Ok(windows) => Tensor::with_all_axes([x, kernel], |graph, [x, kernel]| {
+        Ok(windows) => Tensor::with_all_axes([x, kernel], |graph, [x, kernel], _| {
             graph.conv_transpose(x, kernel, &windows, &how.output_padding, how.groups)
         }),
         Err(mistake) => {

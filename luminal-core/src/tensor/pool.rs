@@ -234,7 +234,7 @@ fn pooled<S: Shape, R: Shape, E: Element, const N: usize>(
         report(format!("input {}, kernel {kernel}, {}: {mistake}", Dims(S::DIMS), describe(&windows)));
         return Tensor::placeholder();
     }
-    Tensor::with_sizes([x.loose()], |graph, [x], sizes| work(graph, x, &named(windows, sizes)))
+    Tensor::with_all_axes([x.loose()], |graph, [x], sizes| work(graph, x, &named(windows, sizes)))
 }
 
 /// A window that could lie in the padding alone.
