@@ -8,7 +8,7 @@ use luminal::reference::{self, Data, DenseTensor as Tensor, Feeds, Tolerance, co
 use luminal::rt::{Dtype, Executable, GridAxis, InputRef, Isa, Session};
 use luminal::{Device, Weights};
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
-use models::{blocks, classify, windows};
+use models::{blocks, classify, decoder, windows};
 
 const TOLERANCE: Tolerance = Tolerance { absolute: 2e-5, relative: 2e-5 };
 
@@ -26,6 +26,10 @@ fn all() -> Vec<Model> {
         model(blocks::cnn::GRAPH, &blocks::cnn::PLAN),
         model(blocks::step::GRAPH, &blocks::step::PLAN),
         model(blocks::words::GRAPH, &blocks::words::PLAN),
+        model(decoder::decode::GRAPH, &decoder::decode::PLAN),
+        model(decoder::summarise::GRAPH, &decoder::summarise::PLAN),
+        model(decoder::compare::GRAPH, &decoder::compare::PLAN),
+        model(decoder::encode::GRAPH, &decoder::encode::PLAN),
         model(windows::shapes::GRAPH, &windows::shapes::PLAN),
         model(windows::filters::GRAPH, &windows::filters::PLAN),
     ]
