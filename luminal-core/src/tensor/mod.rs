@@ -71,7 +71,6 @@ pub use conv::{Channels, Conv, Grouped, PerAxis, Whole, conv};
 pub use conv_transpose::{ConvTranspose, conv_transpose};
 pub use dim::{D, Dim, DimInfo, Fits, One, Unit};
 pub use cumulative::Scan;
-pub use dim::{D, Dim, DimInfo, Fits, One};
 pub use einsum::{EinsumOperand, einsum};
 pub use element::{Element, Float, Index, Number, SameType};
 pub use join::{Parts, concat_all, stack};
