@@ -111,6 +111,7 @@ impl<'a> Sharing<'a> {
         match &**value {
             Expr::Float(x) => format!("{x:?}"),
             Expr::Int(x) => format!("{x}i"),
+            Expr::Long(x) => format!("{x}l"),
             Expr::Bool(x) => x.to_string(),
             Expr::Position(at) => format!("#({})", affine(kernel, at)),
             Expr::Size(free) => format!("size{free}"),

@@ -1,6 +1,6 @@
 //! Element types.
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::graph::{Dim as Size, Graph, NodeId};
 use half::{bf16, f16};
 
@@ -105,12 +105,12 @@ impl Float for f32 {
 }
 impl Float for f16 {
     fn from_f64(value: f64) -> Self {
-        f16::from_f64(value)
+        nearest_f16(value)
     }
 }
 impl Float for bf16 {
     fn from_f64(value: f64) -> Self {
-        bf16::from_f64(value)
+        nearest_bf16(value)
     }
 }
 

@@ -6,7 +6,8 @@ use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::{Binary, Dim, NodeId, Op, Reduce, Unary};
 use crate::search::term::{
-    Access, AccessId, Atom, AxisSet, F32, I32, Id, IndexExpr, IndexId, Inside, InsideId, ReducedAxes, Term,
+    Access, AccessId, Atom, AxisSet, Constant, I32, Id, IndexExpr, IndexId, Inside, InsideId, ReducedAxes,
+    Term,
 };
 
 impl Importer<'_> {
@@ -49,12 +50,7 @@ impl Importer<'_> {
     }
 
     fn literal(&mut self, value: f64, dtype: Dtype, from: NodeId) -> Id {
-        let term = match dtype {
-            Dtype::F32 => Term::F32(F32::new(value as f32)),
-            Dtype::I32 => Term::I32(I32(value as i32)),
-            Dtype::Bool => Term::Bool(value != 0.0),
-            _ => unreachable!("compile() lets no other type pass"),
-        };
+        let term = Term::literal(Constant::Float(value), dtype);
         self.add(term, from)
     }
 
@@ -220,12 +216,7 @@ impl Importer<'_> {
             ]),
             Op::Cast(x) => {
                 let x = self.term(*x, index.clone())?;
-                match graph.nodes[node].dtype {
-                    Dtype::F32 => Term::ToF32(x),
-                    Dtype::I32 => Term::ToI32(x),
-                    Dtype::Bool => Term::ToBool(x),
-                    _ => unreachable!("compile() lets no other type pass"),
-                }
+                Term::cast(graph.nodes[node].dtype, x)
             }
             Op::Reduce(op, x, axis) => {
                 let id = self.reduce(node, &index, *op, *x, *axis)?;

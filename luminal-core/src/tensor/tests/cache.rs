@@ -1,7 +1,7 @@
 //! The cache of keys and values.
 
 use super::*;
-use crate::tensor::nn::{CacheFull, KvCache, Positions};
+use crate::tensor::nn::{CacheFull, CachePositions, KvCache};
 use crate::tensor::{D, Module, One, Tensor as T, attention, before, input, output, state_scope, write_back};
 
 type Cache = KvCache<One, D<2>, D<6>, D<3>>;
@@ -43,7 +43,8 @@ fn tokens_in_parts_are_the_tokens_at_once() {
         for (name, x) in [("q", &q), ("k", &k), ("v", &v)] {
             feeds.insert(name.into(), part(x, from, to));
         }
-        let result = reference::run(&graph, &feeds, &[to - from]).unwrap();
+        // The second is one more than the number of tokens; see `index_select`.
+        let result = reference::run(&graph, &feeds, &[to - from, to - from + 1]).unwrap();
         assert_close(&part(&whole[0], from, to), &result.outputs[0], 1e-6);
         states = result.states;
     }
@@ -79,7 +80,7 @@ fn what_falls_outside_of_a_cache_is_not_written() {
 #[test]
 fn a_prompt_that_is_too_long_is_refused_before_anything_is_written() {
     assert_eq!(Cache::CAPACITY, 6);
-    let mut positions = Positions::new(16);
+    let mut positions = CachePositions::new(16);
     assert_eq!(positions.take(10), Ok(0));
     let full = positions.take(7).unwrap_err();
     assert_eq!(full, CacheFull { needs: 17, has: 16 });
