@@ -4,7 +4,7 @@ use super::partition::When;
 use super::term::{Buffers, Precision};
 use super::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs, windows};
 use super::*;
-use crate::dtype::{bf16, f16};
+use crate::dtype::{bf16, f16, nearest_bf16, nearest_f16};
 use crate::graph::Op;
 use crate::reference::{self, Data, Tensor, Tolerance, compare};
 use crate::tensor::nn::{Conv2d, Linear};
@@ -31,7 +31,7 @@ fn test_graphs_are_well_formed() {
 #[test]
 fn plans_have_the_values_of_the_graph() {
     for (name, g) in all_small() {
-        let free = vec![4; g.free.len()];
+        let free = g.sizes_near(&vec![4; g.free.len()]).unwrap();
         let inputs = random_inputs(&g, &free, &mut Random(11));
         let values = evaluate(&g, &inputs, &free);
         for fuse in [true, false] {
@@ -62,8 +62,8 @@ fn numbers(data: &Data) -> Vec<f64> {
 fn tensor(like: &Tensor, values: &[f64]) -> Tensor {
     let data = match &like.data {
         Data::F32(_) => Data::from(values.iter().map(|x| *x as f32).collect::<Vec<f32>>()),
-        Data::F16(_) => Data::from(values.iter().map(|x| f16::from_f64(*x)).collect::<Vec<f16>>()),
-        Data::BF16(_) => Data::from(values.iter().map(|x| bf16::from_f64(*x)).collect::<Vec<bf16>>()),
+        Data::F16(_) => Data::from(values.iter().map(|x| nearest_f16(*x)).collect::<Vec<f16>>()),
+        Data::BF16(_) => Data::from(values.iter().map(|x| nearest_bf16(*x)).collect::<Vec<bf16>>()),
         Data::I64(_) => Data::from(values.iter().map(|x| *x as i64).collect::<Vec<i64>>()),
         Data::U8(_) => Data::from(values.iter().map(|x| *x as u8).collect::<Vec<u8>>()),
         Data::I32(_) => Data::from(values.iter().map(|x| *x as i32).collect::<Vec<i32>>()),
@@ -77,7 +77,7 @@ fn tensor(like: &Tensor, values: &[f64]) -> Tensor {
 fn plans_agree_with_the_reference_interpreter() {
     for (name, g) in all_small() {
         for free in [1, 3] {
-            let free = vec![free; g.free.len()];
+            let free = g.sizes_near(&vec![free; g.free.len()]).unwrap();
             let feeds = reference::random_feeds(&g, &free, 3).unwrap();
             let right = reference::run(&g, &feeds, &free).unwrap();
             let mut given = Buffers::new();
