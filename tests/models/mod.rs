@@ -1,6 +1,8 @@
 //! Models that the tests run: traced by the build script of this package, used by `tests/*.rs`.
 
 pub mod blocks;
+pub mod decoder;
+pub mod windows;
 
 use luminal::{Axis, D, Linear, Module, Tensor, dim, model};
 
@@ -12,7 +14,7 @@ pub struct Batch;
 #[derive(Module)]
 pub struct Mlp {
     hidden: Linear<6, 5>,
-    out: Linear<5, 3, false>,
+    out: Linear<5, 3, f32, false>,
 }
 
 /// Class probabilities of small images.

@@ -11,7 +11,8 @@
 //! output "y" %4
 //! ```
 //!
-//! Every line ends with the type of the result. Names are quoted, with the escapes of Rust, and plain ASCII.
+//! Lines of nodes end with the type of the result. A line `tied "head.weight" "embed.weight"` says that a weight file may
+//! have the second tensor under the first name. Names are quoted, with the escapes of Rust, and plain ASCII.
 //! Origins are left out: they say where a graph came from, not what it means. [`Graph::parse`] is the inverse.
 
 use super::{Binary, Dim, Graph, Node, Op, Reduce, Unary};
@@ -97,6 +98,9 @@ impl Display for Graph {
         for (index, free) in self.free.iter().enumerate() {
             writeln!(f, "free d{index} {} max {}", Quoted(&free.name), free.max)?;
         }
+        for relation in &self.relations {
+            writeln!(f, "relation {relation}")?;
+        }
         for (id, node) in self.nodes.iter().enumerate() {
             writeln!(f, "%{id} = {node}")?;
         }
@@ -105,6 +109,9 @@ impl Display for Graph {
         }
         for (state, value) in &self.writes {
             writeln!(f, "write %{state} %{value}")?;
+        }
+        for (field, param) in &self.ties {
+            writeln!(f, "tied {} {}", Quoted(field), Quoted(param))?;
         }
         Ok(())
     }

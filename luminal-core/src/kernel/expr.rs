@@ -66,7 +66,7 @@ pub fn dtype(kernel: &Kernel, expr: &Expr, accumulator: Dtype) -> Dtype {
     use super::ir::Binary::{And, LessThan, Or};
     match expr {
         Expr::Float(_) | Expr::Unary(..) => Dtype::F32,
-        Expr::Int(_) | Expr::Position(_) => Dtype::I32,
+        Expr::Int(_) | Expr::Size(_) | Expr::Position(_) => Dtype::I32,
         Expr::Long(_) => Dtype::I64,
         Expr::Bool(_) | Expr::NotNegative(_) | Expr::Binary(LessThan | And | Or, ..) => Dtype::Bool,
         Expr::Load { buffer, .. } => kernel.buffers[*buffer].dtype.wide(),

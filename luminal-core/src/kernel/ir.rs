@@ -255,6 +255,8 @@ pub enum Expr {
     Long(i64),
     /// A `bool` literal.
     Bool(bool),
+    /// The size of a free dimension (position in `Graph::free`), an `i32`.
+    Size(usize),
     /// The value of an index expression, an `i32`.
     Position(Affine),
     /// `affine >= 0`, a `bool`: masks that depend on positions only.

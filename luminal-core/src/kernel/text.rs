@@ -114,6 +114,7 @@ impl<'a> Sharing<'a> {
             Expr::Long(x) => format!("{x}l"),
             Expr::Bool(x) => x.to_string(),
             Expr::Position(at) => format!("#({})", affine(kernel, at)),
+            Expr::Size(free) => format!("size{free}"),
             Expr::NotNegative(at) => format!("({} >= 0)", affine(kernel, at)),
             Expr::Load { buffer, index, guards } => {
                 let mut places = vec![];

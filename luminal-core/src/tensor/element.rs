@@ -39,6 +39,17 @@ pub trait Float: Number {
     fn from_f64(value: f64) -> Self;
 }
 
+/// Element types that can be an index: `i32`, `i64` and `u8`.
+#[diagnostic::on_unimplemented(
+    message = "an index must be of integers, found `{Self}`",
+    label = "convert with `.cast::<i32>()`"
+)]
+pub trait Index: Number {}
+
+impl Index for i32 {}
+impl Index for i64 {}
+impl Index for u8 {}
+
 /// The other operand has the same element type.
 #[diagnostic::on_unimplemented(
     message = "the operands have different element types, `{Self}` and `{Other}`",

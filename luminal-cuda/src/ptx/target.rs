@@ -106,6 +106,7 @@ impl Target for Renderer<'_> {
             Literal::Int(x) => (x.to_string(), Dtype::I32),
             Literal::Long(i64::MIN) => ("0x8000000000000000".into(), Dtype::I64),
             Literal::Long(x) => (x.to_string(), Dtype::I64),
+            Literal::Size(free) => (self.free_size(free), Dtype::I32),
             Literal::Bool(x) => {
                 let opcode = if x { "setp.eq.s32" } else { "setp.ne.s32" };
                 let predicate = self.writer.hoist(0, format!("always {x}"), |w| {

@@ -298,6 +298,7 @@ impl Target for C<'_> {
             Literal::Int(x) => (x.to_string(), Dtype::I32),
             Literal::Long(i64::MIN) => ("INT64_MIN".into(), Dtype::I64),
             Literal::Long(x) => (format!("INT64_C({x})"), Dtype::I64),
+            Literal::Size(free) => (format!("((int32_t)sizes[{free}])"), Dtype::I32),
             Literal::Bool(x) => (i32::from(x).to_string(), Dtype::Bool),
         };
         Value { text, lanes: false, dtype }

@@ -40,6 +40,8 @@ pub enum Literal {
     Long(i64),
     /// `bool`
     Bool(bool),
+    /// The size of a free dimension, an `i32`.
+    Size(usize),
 }
 
 /// When an access to memory happens. Both parts must hold; a load that does not happen gives 0.

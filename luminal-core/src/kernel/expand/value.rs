@@ -56,6 +56,7 @@ impl<'a, T: Target> Expansion<'a, T> {
             Expr::Int(x) => self.target.literal(Literal::Int(*x)),
             Expr::Long(x) => self.target.literal(Literal::Long(*x)),
             Expr::Bool(x) => self.target.literal(Literal::Bool(*x)),
+            Expr::Size(free) => self.target.literal(Literal::Size(*free)),
             Expr::Position(at) => {
                 let at = self.affine(tile, at, slot, false);
                 self.target.position(&at)

@@ -78,6 +78,8 @@ pub fn all() -> Vec<(String, Kernel, Vec<Vec<usize>>)> {
         free_matmul(20, 18, 12),
         vec![vec![1], vec![6], vec![17], vec![20], vec![0]],
     ));
+    let sizes = vec![vec![1, 2], vec![4, 7], vec![5, 5], vec![0, 3], vec![17, 20]];
+    cases.push(("free_pad".into(), free_pad(17, 9), sizes));
     cases.push(("free_softmax".into(), free_softmax(3, 40), vec![vec![1], vec![8], vec![23], vec![40]]));
     cases
 }

@@ -55,7 +55,11 @@ impl Importer<'_> {
     }
 
     /// The operand of a view and the expressions under which the view reads it; none for other operations and `Pad`.
-    fn through_view(&mut self, node: NodeId, index: &[IndexExpr]) -> Option<(NodeId, Vec<IndexExpr>)> {
+    pub(super) fn through_view(
+        &mut self,
+        node: NodeId,
+        index: &[IndexExpr],
+    ) -> Option<(NodeId, Vec<IndexExpr>)> {
         let graph = self.graph;
         let mut index = index.to_vec();
         let operand = match &graph.nodes[node].op {
@@ -120,6 +124,10 @@ impl Importer<'_> {
             Op::Input(_) | Op::Param(_) | Op::State(_) => Ok(self.load(node, index)),
             Op::Gather(table, of) => {
                 let rank = graph.nodes[*of].shape.len();
+                if let Some(row) = self.known_row(*table, *of, &index[..rank]) {
+                    let row = [&[row], &index[rank..]].concat();
+                    return self.term(*table, row);
+                }
                 let value = self.term(*of, index[..rank].to_vec())?;
                 let mut row = vec![IndexExpr::atom(Atom::Value)];
                 row.extend_from_slice(&index[rank..]);

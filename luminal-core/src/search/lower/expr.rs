@@ -338,11 +338,9 @@ impl<'a> Builder<'a> {
 
     /// `0 <= at < extent`
     fn inside_mask(&mut self, at: &IndexExpr, extent: Dim) -> Result<E> {
-        let Dim::Fixed(extent) = extent else {
-            return Err(Error::new(
-                "padding or concatenating along a free dimension is not supported: give the dimension a fixed size \
-                 (`D<N>`), or pad before the model is called",
-            ));
+        let extent = match extent {
+            Dim::Fixed(extent) => extent,
+            Dim::Free { index, .. } => return Ok(self.inside_free(at, index)),
         };
         let (low, high) = self.dag.context.range(at).unwrap_or((i64::MIN, i64::MAX));
         let Some(affine) = self.affine(at) else {
@@ -360,6 +358,25 @@ impl<'a> Builder<'a> {
             (false, true) => last,
             (true, true) => binary(Binary::And, &first, &last),
         })
+    }
+
+    /// `0 <= at < size` of a free dimension
+    fn inside_free(&mut self, at: &IndexExpr, free: usize) -> E {
+        if let Some(axis) = at.as_axis()
+            && matches!(self.dag.context.extent(axis), Dim::Free { index, .. } if index == free)
+        {
+            return Rc::new(Expr::Bool(true));
+        }
+        let value = self.integer(at, None);
+        let below = binary(Binary::LessThan, &value, &Rc::new(Expr::Size(free)));
+        if self.dag.context.range(at).is_some_and(|(low, _)| low >= 0) {
+            return below;
+        }
+        let first = match self.affine(at) {
+            Some(affine) => Rc::new(Expr::NotNegative(affine)),
+            None => binary(Binary::LessThan, &Rc::new(Expr::Int(-1)), &value),
+        };
+        binary(Binary::And, &first, &below)
     }
 
     /// A read of memory. Loads of terms are total: what may lie outside is guarded and reads 0.

@@ -144,7 +144,10 @@ impl Context {
             }
             Term::Sum([axes, body]) | Term::MaxOver([axes, body]) => {
                 let body = of(*body);
-                Facts { free: body.free.without(of(*axes).free), ..body }
+                // Over an axis of free size the result depends on that size.
+                let reduced = of(*axes).free;
+                let weight = body.weight && self.all_fixed(reduced);
+                Facts { free: body.free.without(reduced), weight, ..body }
             }
             Term::LessThan(_) | Term::ToBool(_) => all(Dtype::Bool),
             Term::ToI32(_) => all(Dtype::I32),

@@ -40,7 +40,7 @@ fn a_struct_that_is_an_argument_adds_no_prefix() {
     let graph = graph(|| {
         let _: Block = weights("net");
         let _: T<(D<2>,)> = weights("table");
-        let _: [Linear<2, 2, false>; 2] = weights("layers");
+        let _: [Linear<2, 2, f32, false>; 2] = weights("layers");
         output(&T::<()>::full(0.0));
     });
     assert_eq!(names(&graph), ["fc.weight", "fc.bias", "table", "layers.0.weight", "layers.1.weight"]);
@@ -50,7 +50,7 @@ fn a_struct_that_is_an_argument_adds_no_prefix() {
 fn two_parameters_of_one_name_are_a_mistake() {
     let found = mistakes(|| {
         let _: Linear<2, 2> = weights("first");
-        let _: Linear<2, 2, false> = weights("second");
+        let _: Linear<2, 2, f32, false> = weights("second");
         output(&T::<()>::full(0.0));
     });
     assert_eq!(found.len(), 1);
