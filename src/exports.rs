@@ -8,18 +8,7 @@ pub use luminal_core::runtime::{Device, KernelTime};
 pub use luminal_core::tensor::nn;
 pub use luminal_core::tensor::nn::{Conv2d, Linear, WeightFormat};
 pub use luminal_core::tensor::{
-    At, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element, EndsWith, Feed, Fits,
-    Float, Grouped, Index, Input, Insert, Join, Lead, MatMul, Module, Number, One, Operand, Order, Output, Parts, PerAxis,
-    Permute, Pool, Resize, SameType, Scope, Shape, Split, Swapped, Tensor, Unit, View, Whole, With, concat_all, conv,
-    conv_transpose, pool, stack,
-    Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis, Permute, Pool, Resize,
-    SameType, Scope, Shape, Split, Tensor, View, Whole, With, conv, conv_transpose, pool,
-    At, Axes, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
-    Number, One, Operand, Output, Permute, Pool, SameType, Scope, Shape, Split, Tensor, View, With, conv, pool,
-    At, Attention, Axes, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element,
-    EndsWith, Feed, Fits, Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis,
-    Permute, Pool, Resize, Rope, RopeScaling, SameType, Scope, Shape, Split, Tensor, View, Whole, With, attention, conv,
-    conv_transpose, pool, rope,
+    At, Attention, Axes, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element, EndsWith, Feed, Fits, Float, Grouped, Index, Input, Insert, Join, Lead, MatMul, Module, Number, One, Operand, Order, Output, Parts, PerAxis, Permute, Pool, Resize, Rope, RopeScaling, SameType, Scope, Shape, Split, Swapped, Tensor, Unit, View, Whole, With, attention, concat_all, conv, conv_transpose, pool, rope, stack,
 };
 pub use luminal_core::{axes, einsum};
 pub use luminal_core::include_weights;
