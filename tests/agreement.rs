@@ -8,9 +8,16 @@ use luminal::reference::{self, Data, DenseTensor as Tensor, Feeds, Tolerance, co
 use luminal::rt::{Dtype, Executable, GridAxis, InputRef, Isa, Session};
 use luminal::{Device, Weights};
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
-use models::{blocks, classify, windows};
+use models::{blocks, classify, decoder, windows};
 
-const TOLERANCE: Tolerance = Tolerance { absolute: 2e-5, relative: 2e-5 };
+/// Of each element, in proportion to the greatest one where that is more than 1: sums of great terms round like these.
+fn tolerance(expected: &Tensor) -> Tolerance {
+    let greatest = match &expected.data {
+        Data::F32(x) => x.iter().filter(|x| x.is_finite()).fold(1.0f32, |most, x| most.max(x.abs())),
+        _ => 1.0,
+    };
+    Tolerance { absolute: 2e-5 * greatest, relative: 2e-5 }
+}
 
 struct Model {
     graph: Graph,
@@ -26,6 +33,10 @@ fn all() -> Vec<Model> {
         model(blocks::cnn::GRAPH, &blocks::cnn::PLAN),
         model(blocks::step::GRAPH, &blocks::step::PLAN),
         model(blocks::words::GRAPH, &blocks::words::PLAN),
+        model(decoder::decode::GRAPH, &decoder::decode::PLAN),
+        model(decoder::summarise::GRAPH, &decoder::summarise::PLAN),
+        model(decoder::compare::GRAPH, &decoder::compare::PLAN),
+        model(decoder::encode::GRAPH, &decoder::encode::PLAN),
         model(windows::shapes::GRAPH, &windows::shapes::PLAN),
         model(windows::filters::GRAPH, &windows::filters::PLAN),
     ]
@@ -95,7 +106,7 @@ fn cpu_code_agrees_with_the_reference() {
                 for (position, wanted) in expected.outputs.iter().enumerate() {
                     let output = session.output(position);
                     let computed = tensor(wanted.dtype(), output.sizes, output.data);
-                    compare(wanted, &computed, TOLERANCE).unwrap_or_else(|e| {
+                    compare(wanted, &computed, tolerance(wanted)).unwrap_or_else(|e| {
                         panic!("{name}, output {position}, {device}, free {free:?}: {e}")
                     });
                 }
@@ -205,7 +216,7 @@ fn run_ptx(model: &Model, free: &[usize], order: WarpOrder) {
                 tensor(port.dtype, &wanted.shape, written)
             }
         };
-        compare(wanted, &computed, TOLERANCE)
+        compare(wanted, &computed, tolerance(wanted))
             .unwrap_or_else(|e| panic!("{}, output {}, free {free:?}: {e}", plan.model, port.name));
     }
 }

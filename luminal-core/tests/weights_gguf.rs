@@ -171,7 +171,8 @@ fn alignment_of_every_integer_type() {
         file.alignment = 16;
         file.data[16..20].copy_from_slice(&5f32.to_le_bytes());
         // The data starts where 16 divides and 32 does not.
-        let file = if file.bytes().len() % 32 == 0 { file.with(entry("pad", 10, &[0; 8])) } else { file };
+        let file =
+            if file.bytes().len().is_multiple_of(32) { file.with(entry("pad", 10, &[0; 8])) } else { file };
         assert_eq!(file.load().unwrap().values("b").unwrap()[0], 5.0, "kind {kind}");
     }
     let file = |kind, value: &[u8]| File::new(&[], 0).with(entry("general.alignment", kind, value));

@@ -108,7 +108,7 @@ fn parse_line(line: &str, graph: &mut Graph) -> Result<(), String> {
             word => {
                 let found = shortened(word);
                 return Err(format!(
-                    "expected `free`, `relation`, `%`, `output` or `write`, found `{found}`"
+                    "expected `free`, `relation`, `%`, `output`, `write` or `tied`, found `{found}`"
                 ));
             }
         }
@@ -486,7 +486,7 @@ mod tests {
             "line 2 of a graph: expected `luminal graph 1`, found `luminal graph 2`"
         );
         let cases = [
-            ("hello", "expected `free`, `relation`, `%`, `output` or `write`, found `hello`"),
+            ("hello", "expected `free`, `relation`, `%`, `output`, `write` or `tied`, found `hello`"),
             ("?", "expected a word, found `?`"),
             ("%2 = iota : i32[1]", "expected node %1, found %2"),
             ("%1 iota : i32[1]", "expected `=`, found `iota : i32[1]`"),

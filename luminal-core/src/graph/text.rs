@@ -11,7 +11,8 @@
 //! output "y" %4
 //! ```
 //!
-//! Every line ends with the type of the result. Names are quoted, with the escapes of Rust, and plain ASCII.
+//! Lines of nodes end with the type of the result. A line `tied "head.weight" "embed.weight"` says that a weight file may
+//! have the second tensor under the first name. Names are quoted, with the escapes of Rust, and plain ASCII.
 //! Origins are left out: they say where a graph came from, not what it means. [`Graph::parse`] is the inverse.
 
 use super::{Binary, Dim, Graph, Node, Op, Reduce, Unary};

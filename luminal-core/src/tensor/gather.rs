@@ -411,13 +411,9 @@ fn is_empty_table(dims: &[DimInfo], axis: usize, index: &[DimInfo]) -> bool {
     let rows = dims[axis].max();
     let right = (1..i32::MAX as usize).contains(&rows) || index.iter().any(|dim| dim.max() == 0);
     if !right {
+        let what = if axis == 0 { "rows".into() } else { format!("elements along axis {axis}") };
         let table = Dims(dims);
-        report(match axis {
-            0 => format!("the table {table} has {rows} rows; it must have at least 1 and fewer than 2^31"),
-            _ => format!(
-                "the table {table} has {rows} elements along axis {axis}; it must have at least 1 and fewer than 2^31"
-            ),
-        });
+        report(format!("the table {table} has {rows} {what}; it must have at least 1 and fewer than 2^31"));
     }
     !right
 }

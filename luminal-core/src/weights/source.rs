@@ -143,20 +143,18 @@ fn file_in_folder(folder: &Path) -> Result<PathBuf> {
         all
     };
     // An index comes first: the files beside it are its shards. `model` comes first where there are several.
-    let candidates =
+    let mut candidates =
         [with(".safetensors.index.json"), with(".safetensors"), first_parts(with(".gguf"))].into_iter();
-    for found in candidates.filter(|found| !found.is_empty()) {
-        let usual = found.iter().find(|name| name.starts_with("model.safetensors"));
-        return match (usual, &found[..]) {
-            (Some(name), _) | (None, [name]) => Ok(folder.join(name)),
-            _ => Err(failed(format!(
-                "it holds {} weight files, open one of them: {}",
-                found.len(),
-                list(&found)
-            ))),
-        };
+    let Some(found) = candidates.find(|found| !found.is_empty()) else {
+        return Err(failed("it holds no `*.safetensors.index.json`, `*.safetensors` or `*.gguf`".into()));
+    };
+    let usual = found.iter().find(|name| name.starts_with("model.safetensors"));
+    match (usual, &found[..]) {
+        (Some(name), _) | (None, [name]) => Ok(folder.join(name)),
+        _ => {
+            Err(failed(format!("it holds {} weight files, open one of them: {}", found.len(), list(&found))))
+        }
     }
-    Err(failed("it holds no `*.safetensors.index.json`, `*.safetensors` or `*.gguf`".into()))
 }
 
 fn list(names: &[String]) -> String {

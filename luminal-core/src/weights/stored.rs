@@ -157,7 +157,7 @@ impl StoredDtype {
         let (block, bytes) = self.block();
         let (block, bytes) = (block as u64, bytes as u64);
         let row = shape.last().copied().unwrap_or(1);
-        if whole_rows && row % block != 0 {
+        if whole_rows && !row.is_multiple_of(block) {
             return Err(format!(
                 "its rows have {row} elements, but {self} stores blocks of {block}: a row must be whole blocks"
             ));
@@ -167,7 +167,7 @@ impl StoredDtype {
             .checked_mul(bytes)
             .ok_or_else(|| format!("the number of bytes of {self} {shape:?} overflows 64 bits"))?;
         let empty = shape.contains(&0);
-        if !empty && elements % block != 0 {
+        if !empty && !elements.is_multiple_of(block) {
             return Err(format!("{self} {shape:?} does not fill whole bytes"));
         }
         let sizes = shape.iter().map(|size| usize::try_from(*size)).collect::<Result<_, _>>();
