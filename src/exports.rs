@@ -2,7 +2,7 @@
 // needs the same ones: there, code that the macros generate for the package's own models says `::luminal::` as well.
 
 pub use luminal_core::axes;
-pub use luminal_core::dtype::Dtype;
+pub use luminal_core::dtype::{Dtype, bf16, f16};
 pub use luminal_core::error::{Error, Result};
 pub use luminal_core::graph;
 pub use luminal_core::runtime::{Device, KernelTime};

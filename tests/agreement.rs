@@ -29,22 +29,8 @@ fn all() -> Vec<Model> {
     ]
 }
 
-fn bytes(data: &Data) -> Vec<u8> {
-    match data {
-        Data::F32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::I32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
-    }
-}
-
 fn tensor(dtype: Dtype, shape: &[usize], bytes: &[u8]) -> Tensor {
-    let words = bytes.as_chunks::<4>().0;
-    let data = match dtype {
-        Dtype::F32 => Data::F32(words.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
-        Dtype::I32 => Data::I32(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
-        Dtype::Bool => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
-    };
-    Tensor { shape: shape.to_vec(), data }
+    Tensor { shape: shape.to_vec(), data: Data::from_bytes(dtype, bytes) }
 }
 
 impl Model {
@@ -85,7 +71,7 @@ fn cpu_code_agrees_with_the_reference() {
             let first = model.feeds(&bounds, 7);
             let weights = Weights::from_tensors(model.named("param").map(|name| {
                 let tensor = &first[name];
-                (name, tensor.dtype(), tensor.shape.clone(), bytes(&tensor.data))
+                (name, tensor.dtype(), tensor.shape.clone(), tensor.data.to_bytes())
             }));
             let device = Device::cpu().limited_to(isa);
             let mut session = Session::new(model.plan, device, &weights.unwrap()).unwrap();
@@ -96,8 +82,10 @@ fn cpu_code_agrees_with_the_reference() {
                 let kept = model.named("param").map(|name| (name.to_string(), first[name].clone()));
                 feeds.extend(kept.chain(states.clone()));
                 let expected = reference::run(&model.graph, &feeds, free).unwrap();
-                let inputs: Vec<_> =
-                    model.named("input").map(|name| (bytes(&feeds[name].data), &feeds[name].shape)).collect();
+                let inputs: Vec<_> = model
+                    .named("input")
+                    .map(|name| (feeds[name].data.to_bytes(), &feeds[name].shape))
+                    .collect();
                 let inputs: Vec<_> = inputs.iter().map(|(data, sizes)| InputRef { data, sizes }).collect();
                 session.run(&inputs).unwrap();
                 for (position, wanted) in expected.outputs.iter().enumerate() {
@@ -126,7 +114,7 @@ fn blocks_of(grid: &[GridAxis], free: &[usize]) -> usize {
 fn spread(tensor: &Tensor, bounds: &[usize]) -> Vec<u8> {
     let element = tensor.dtype().bytes();
     let mut memory = vec![0; bounds.iter().product::<usize>() * element];
-    let compact = bytes(&tensor.data);
+    let compact = tensor.data.to_bytes();
     each(&tensor.shape, bounds, |number, place| {
         memory[place * element..][..element].copy_from_slice(&compact[number * element..][..element]);
     });
@@ -177,7 +165,7 @@ fn run_ptx(model: &Model, free: &[usize], order: WarpOrder) {
         addresses[port.buffer] = memory.upload(&spread(&feeds[&*port.name], &bounds));
     }
     for param in &*plan.params {
-        let address = memory.upload(&bytes(&feeds[&*param.name].data));
+        let address = memory.upload(&feeds[&*param.name].data.to_bytes());
         for packing in &*param.packings {
             addresses[packing.buffer] = address; // on a GPU a weight lies as it is in the file
         }

@@ -30,6 +30,7 @@ fn from_bytes(dtype: Dtype, bytes: &[u8]) -> Values {
         Dtype::F32 => Values::Float(words().map(|word| f64::from(f32::from_le_bytes(word))).collect()),
         Dtype::I32 => Values::Int(words().map(i32::from_le_bytes).collect()),
         Dtype::Bool => Values::Bool(bytes.iter().map(|byte| *byte != 0).collect()),
+        _ => unreachable!("no other type is compiled yet"),
     }
 }
 

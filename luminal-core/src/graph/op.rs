@@ -2,7 +2,7 @@
 
 use super::NodeId;
 
-/// Pointwise function of one operand.
+/// Pointwise function of one operand, of `f32` only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unary {
     /// `2^x`
@@ -17,12 +17,12 @@ pub enum Unary {
     Recip,
 }
 
-/// Pointwise function of two operands of one shape and dtype.
+/// Pointwise function of two operands of one shape and dtype; not of types that only store numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Binary {
-    /// Sum; wraps for `i32`.
+    /// Sum; wraps for integers.
     Add,
-    /// Product; wraps for `i32`; logical and for `bool`.
+    /// Product; wraps for integers; logical and for `bool`.
     Mul,
     /// Floor modulo: the result has the sign of the divisor.
     Mod,
@@ -37,7 +37,7 @@ pub enum Binary {
 pub enum Reduce {
     /// Sum; 0 for an empty axis.
     Sum,
-    /// Maximum; NaN if any element is NaN; -inf (`i32::MIN`, false) for an empty axis.
+    /// Maximum; NaN if any element is NaN; -inf (the least integer, false) for an empty axis.
     Max,
 }
 

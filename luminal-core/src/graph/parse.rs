@@ -425,7 +425,7 @@ mod tests {
             ("%2 = iota : i32[1]", "expected node %1, found %2"),
             ("%1 iota : i32[1]", "expected `=`, found `iota : i32[1]`"),
             ("%1 = conv %0 : f32[1]", "`conv` is not an operation"),
-            ("%1 = iota : i64[1]", "`i64` is not an element type"),
+            ("%1 = iota : f64[1]", "`f64` is not an element type"),
             ("%1 = iota : i32[d1]", "free dimension `d1` is not declared above"),
             ("%1 = iota : i32[1", "expected `]`, found the end of the line"),
             ("%1 = iota : i32[1] 2", "expected the end of the line, found `2`"),

@@ -51,8 +51,27 @@ pub(crate) fn every_op() -> Graph {
     let windows = graph.window(padded, 0, 3, 2, 1);
     let dilated = graph.window(padded, 0, 2, 1, 3);
 
-    let results = [highest, counted, permuted, first, every_other, merged, windows, dilated];
-    for (number, node) in results.into_iter().enumerate() {
+    let mut narrow = vec![];
+    for (dtype, value) in [(Dtype::F16, 0.25), (Dtype::BF16, f64::INFINITY), (Dtype::U8, 255.0)] {
+        let stored = graph.cast(total, dtype);
+        let fill = graph.constant(value, dtype);
+        let fill = graph.expand(fill, 0, Dim::Fixed(6));
+        let given = graph.input(dtype.name(), &[Dim::Fixed(6)], dtype);
+        let condition = graph.cast(given, Dtype::Bool);
+        let chosen = graph.select(condition, stored, fill);
+        narrow.push(graph.pad(chosen, 0, 1, Dim::Fixed(8), value));
+    }
+    let long = graph.input("i64", &[Dim::Fixed(6)], Dtype::I64);
+    let factor = graph.constant(-9_007_199_254_740_992.0, Dtype::I64);
+    let factor = graph.expand(factor, 0, Dim::Fixed(6));
+    for op in [Binary::Add, Binary::Mul, Binary::Mod, Binary::Max] {
+        let long = graph.binary(op, long, factor);
+        narrow.push(graph.reduce(Reduce::Sum, long, 0));
+    }
+
+    let results =
+        [highest, counted, permuted, first, every_other, merged, windows, dilated].into_iter().chain(narrow);
+    for (number, node) in results.enumerate() {
         graph.outputs.push((format!("result.{number}"), node));
     }
     graph.writes.push((state, chosen));
@@ -61,29 +80,35 @@ pub(crate) fn every_op() -> Graph {
 
 /// A random legal graph of about this many nodes after the inputs, sizes 0 and 1 included.
 pub(crate) fn random_graph(seed: u64, nodes: usize) -> Graph {
+    random_graph_of(&Dtype::ALL, seed, nodes)
+}
+
+/// As [`random_graph`], with elements of these types: `f32`, `i32` and `bool`, and perhaps others.
+pub(crate) fn random_graph_of(types: &[Dtype], seed: u64, nodes: usize) -> Graph {
     let mut random = SplitMix64::new(seed);
     let mut graph = Graph::default();
     let free = graph.free_dim("N", 3);
     let sizes =
         [Dim::Fixed(0), Dim::Fixed(1), Dim::Fixed(2), Dim::Fixed(3), Dim::Fixed(4), Dim::Fixed(6), free];
-    for number in 0..4 {
+    for number in 0..6 {
         let rank = random.below(4) as usize;
         let shape: Vec<Dim> = (0..rank).map(|_| sizes[random.below(7) as usize]).collect();
-        let dtype = [Dtype::F32, Dtype::F32, Dtype::I32, Dtype::Bool][number];
+        let common = [Dtype::F32, Dtype::F32, Dtype::I32, Dtype::Bool].get(number).copied();
+        let dtype = common.unwrap_or_else(|| types[random.below(types.len() as u64) as usize]);
         match random.below(3) {
             0 => graph.input(&format!("input {number}"), &shape, dtype),
             1 => graph.param(&format!("param {number}"), &shape, dtype),
             _ => graph.state(&format!("state {number}"), &shape, dtype),
         };
     }
-    while graph.nodes.len() < nodes + 4 {
-        add_random_node(&mut graph, &mut random, &sizes);
+    while graph.nodes.len() < nodes + 6 {
+        add_random_node(&mut graph, &mut random, &sizes, types);
     }
     graph.outputs.push(("last".into(), graph.nodes.len() - 1));
     graph
 }
 
-fn add_random_node(graph: &mut Graph, random: &mut SplitMix64, sizes: &[Dim]) {
+fn add_random_node(graph: &mut Graph, random: &mut SplitMix64, sizes: &[Dim], types: &[Dtype]) {
     let x = random.below(graph.nodes.len() as u64) as usize;
     let shape = graph.nodes[x].shape.clone();
     let dtype = graph.nodes[x].dtype;
@@ -101,7 +126,7 @@ fn add_random_node(graph: &mut Graph, random: &mut SplitMix64, sizes: &[Dim]) {
             let ops = [Unary::Exp2, Unary::Log2, Unary::Sin, Unary::Sqrt, Unary::Recip];
             graph.unary(ops[random.below(5) as usize], x);
         }
-        1 => {
+        1 if !dtype.is_storage() => {
             let ops = [Binary::Mul, Binary::LessThan, Binary::Max, Binary::Add, Binary::Mod];
             let count = if dtype == Dtype::Bool { 3 } else { 5 };
             graph.binary(ops[random.below(count) as usize], x, y);
@@ -113,8 +138,10 @@ fn add_random_node(graph: &mut Graph, random: &mut SplitMix64, sizes: &[Dim]) {
             let condition = found.unwrap_or_else(|| graph.cast(x, Dtype::Bool));
             graph.select(condition, x, y);
         }
-        3 if rank > 0 && dtype != Dtype::Bool => drop(graph.reduce(Reduce::Sum, x, axis)),
-        4 if rank > 0 => drop(graph.reduce(Reduce::Max, x, axis)),
+        3 if rank > 0 && dtype != Dtype::Bool && !dtype.is_storage() => {
+            drop(graph.reduce(Reduce::Sum, x, axis))
+        }
+        4 if rank > 0 && !dtype.is_storage() => drop(graph.reduce(Reduce::Max, x, axis)),
         5 if rank > 0 && fixed(0).is_some_and(|n| n > 0) => {
             // Row numbers in range: iota modulo the number of rows.
             let size = sizes[random.below(sizes.len() as u64) as usize];
@@ -124,7 +151,7 @@ fn add_random_node(graph: &mut Graph, random: &mut SplitMix64, sizes: &[Dim]) {
             let index = graph.binary(Binary::Mod, rows, count);
             graph.gather(x, index);
         }
-        6 => drop(graph.cast(x, [Dtype::F32, Dtype::I32, Dtype::Bool][random.below(3) as usize])),
+        6 => drop(graph.cast(x, types[random.below(types.len() as u64) as usize])),
         7 => {
             let mut order: Vec<usize> = (0..rank).collect();
             for last in (1..rank).rev() {

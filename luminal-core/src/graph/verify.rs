@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display, Formatter};
 
 /// A tensor must be addressable: its size in bytes fits in `isize`.
-const MOST_ELEMENTS: usize = isize::MAX as usize / 4;
+const MOST_ELEMENTS: usize = isize::MAX as usize / 8;
 
 /// The rule that a graph breaks, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +145,7 @@ impl Graph {
             }
             Op::Unary(_, x) => {
                 let x = &self.nodes[*x];
+                require_computable(x.dtype)?;
                 require!(x.dtype == Dtype::F32, "the operand must be f32, it is {}", x.dtype);
                 expect_type(node, &x.shape, Dtype::F32)
             }
@@ -160,6 +161,7 @@ impl Graph {
             Op::Reduce(op, x, axis) => {
                 let x = &self.nodes[*x];
                 require_axis(x, *axis)?;
+                require_computable(x.dtype)?;
                 let summed_bool = *op == Reduce::Sum && x.dtype == Dtype::Bool;
                 require!(!summed_bool, "bool has no sum; cast to i32 to count, or use the maximum for `any`");
                 let mut shape = x.shape.clone();
@@ -181,6 +183,7 @@ impl Graph {
     fn verify_binary(&self, node: &Node, op: Binary, x: NodeId, y: NodeId) -> Rule {
         let (x, y) = (&self.nodes[x], &self.nodes[y]);
         require_equal("operands", x, y, true)?;
+        require_computable(x.dtype)?;
         let arithmetic = matches!(op, Binary::Add | Binary::Mod);
         let no_bool = "is not defined for bool; use `max` for or, `mul` for and, or cast to i32";
         require!(!(arithmetic && x.dtype == Dtype::Bool), "{} {no_bool}", op.name());
@@ -366,13 +369,15 @@ fn require_equal(what: &str, x: &Node, y: &Node, dtypes: bool) -> Rule {
     Ok(())
 }
 
+/// Some types only store numbers.
+fn require_computable(dtype: Dtype) -> Rule {
+    let wide = dtype.wide();
+    require!(dtype == wide, "{dtype} only stores numbers; cast the operands to {wide} to compute");
+    Ok(())
+}
+
 fn require_exact(value: f64, dtype: Dtype) -> Rule {
-    let exact = match dtype {
-        Dtype::F32 => value.is_nan() || f64::from(value as f32) == value,
-        Dtype::I32 => f64::from(value as i32) == value,
-        Dtype::Bool => value == 0.0 || value == 1.0,
-    };
-    require!(exact, "the value {} is not exact in {dtype}", Number(value));
+    require!(dtype.holds(value), "the value {} is not exact in {dtype}", Number(value));
     Ok(())
 }
 

@@ -29,6 +29,7 @@ pub fn arguments(kernel: &Kernel, fill: Fill, integers: RangeInclusive<i64>, see
                 Dtype::F32 => Values::Float((0..count).map(|_| float(&mut random, fill)).collect()),
                 Dtype::I32 => Values::Int((0..count).map(|_| random.between(low, high) as i32).collect()),
                 Dtype::Bool => Values::Bool((0..count).map(|_| random.coin()).collect()),
+                _ => unreachable!("compile() lets no other type pass"),
             }
         })
         .collect()

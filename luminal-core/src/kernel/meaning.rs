@@ -24,6 +24,7 @@ impl Values {
             Dtype::F32 => Values::Float(vec![0.0; count]),
             Dtype::I32 => Values::Int(vec![0; count]),
             Dtype::Bool => Values::Bool(vec![false; count]),
+            _ => unreachable!("compile() lets no other type pass"),
         }
     }
 
@@ -88,6 +89,7 @@ impl Scalar {
             Dtype::F32 => Scalar::Float(0.0),
             Dtype::I32 => Scalar::Int(0),
             Dtype::Bool => Scalar::Bool(false),
+            _ => unreachable!("compile() lets no other type pass"),
         }
     }
 
@@ -208,6 +210,7 @@ pub fn cast(to: Dtype, x: Scalar, rounding: Rounding) -> Scalar {
         (Dtype::I32, Scalar::Bool(x)) => Scalar::Int(i32::from(x)),
         (Dtype::Bool, Scalar::Float(x)) => Scalar::Bool(x != 0.0),
         (Dtype::Bool, Scalar::Int(x)) => Scalar::Bool(x != 0),
+        _ => unreachable!("compile() lets no other type pass"),
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::tensor::{Data, Tensor};
 use crate::error::{Error, Result};
+use half::{bf16, f16};
 
-/// How far a computed `f32` may be from the reference: `absolute + relative * |expected|`.
+/// How far a computed float may be from the reference: `absolute + relative * |expected|`. For `f16` and `bf16` it may also
+/// be the number next to the expected one, unless nothing may differ: both come from sums that differ in the last bits of
+/// `f32`, and such a difference decides to which side a number between two is rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     /// For values near 0.
@@ -29,6 +32,15 @@ impl Tolerance {
         let allowed = f64::from(self.absolute) + f64::from(self.relative) * expected.abs();
         expected.is_finite() && (expected - actual).abs() <= allowed
     }
+
+    /// As [`Tolerance::agrees`], for floats of 16 bits that are given as their bits and their values.
+    fn agrees_narrow(self, expected: (u16, f32), actual: (u16, f32)) -> bool {
+        // Sign and magnitude, as numbers in order.
+        let order = |bits: u16| if bits >> 15 == 0 { i32::from(bits) } else { -i32::from(bits & 0x7fff) };
+        let numbers = !expected.1.is_nan() && !actual.1.is_nan();
+        let adjacent = numbers && (order(expected.0) - order(actual.0)).abs() <= 1;
+        self.agrees(expected.1, actual.1) || self != Tolerance::EXACT && adjacent
+    }
 }
 
 /// An error that names the worst element, unless shapes and types are equal and all elements agree. Integers and
@@ -39,21 +51,33 @@ pub fn compare(expected: &Tensor, actual: &Tensor, tolerance: Tolerance) -> Resu
         let (shape, given_shape) = (&expected.shape, &actual.shape);
         return Err(Error::new(format!("expected {wanted}{shape:?}, computed {given}{given_shape:?}")));
     }
+    let shape = &expected.shape;
     match (&expected.data, &actual.data) {
-        (Data::F32(x), Data::F32(y)) => {
-            let error = |x: f32, y: f32| {
-                let difference = (f64::from(x) - f64::from(y)).abs();
-                // NaN stands for a NaN or an infinity on one side only: nothing is worse.
-                if difference.is_nan() { f64::INFINITY } else { difference }
-            };
-            report(&expected.shape, x, y, |x, y| tolerance.agrees(x, y), error)
+        (Data::F32(x), Data::F32(y)) => report(shape, x, y, |x, y| tolerance.agrees(x, y), float_error),
+        (Data::F16(x), Data::F16(y)) => {
+            let bits = |x: f16| (x.to_bits(), x.to_f32());
+            let agrees = |x, y| tolerance.agrees_narrow(bits(x), bits(y));
+            report(shape, x, y, agrees, |x, y| float_error(x.to_f32(), y.to_f32()))
+        }
+        (Data::BF16(x), Data::BF16(y)) => {
+            let bits = |x: bf16| (x.to_bits(), x.to_f32());
+            let agrees = |x, y| tolerance.agrees_narrow(bits(x), bits(y));
+            report(shape, x, y, agrees, |x, y| float_error(x.to_f32(), y.to_f32()))
         }
         (Data::I32(x), Data::I32(y)) => {
-            report(&expected.shape, x, y, |x, y| x == y, |x, y| (f64::from(x) - f64::from(y)).abs())
+            report(shape, x, y, |x, y| x == y, |x, y| (f64::from(x) - f64::from(y)).abs())
         }
-        (Data::Bool(x), Data::Bool(y)) => report(&expected.shape, x, y, |x, y| x == y, |_, _| 1.0),
+        (Data::I64(x), Data::I64(y)) => report(shape, x, y, |x, y| x == y, |x, y| x.abs_diff(y) as f64),
+        (Data::U8(x), Data::U8(y)) => report(shape, x, y, |x, y| x == y, |x, y| x.abs_diff(y).into()),
+        (Data::Bool(x), Data::Bool(y)) => report(shape, x, y, |x, y| x == y, |_, _| 1.0),
         _ => unreachable!("types are equal"),
     }
+}
+
+/// NaN stands for a NaN or an infinity on one side only: nothing is worse.
+fn float_error(x: f32, y: f32) -> f64 {
+    let difference = (f64::from(x) - f64::from(y)).abs();
+    if difference.is_nan() { f64::INFINITY } else { difference }
 }
 
 fn report<T: Copy + std::fmt::Debug>(
@@ -134,5 +158,30 @@ mod tests {
         assert_eq!(error, "expected i32[1], computed f32[2, 2]");
         let broken = Tensor { shape: vec![1], data: Data::I32(vec![]) };
         assert!(compare(&one, &broken, TOLERANCE).is_err());
+    }
+
+    #[test]
+    fn narrow_floats_may_be_neighbours() {
+        let close = |x: f32, y: f32, tolerance| {
+            let [x, y] = [x, y].map(|x| Tensor::vector(vec![f16::from_f32(x)]));
+            compare(&x, &y, tolerance).is_ok()
+        };
+        // Numbers of f16 from 1 on are 2^-10 apart.
+        let step = 2f32.powi(-10);
+        assert!(close(1.0, 1.0 + step, Tolerance { absolute: 0.0, relative: 1e-6 }));
+        assert!(!close(1.0, 1.0 + 2.0 * step, Tolerance { absolute: 0.0, relative: 1e-6 }));
+        assert!(close(1.0, 1.0 + 2.0 * step, Tolerance { absolute: 0.0, relative: 3e-3 }));
+        assert!(!close(1.0, 1.0 + step, Tolerance::EXACT));
+        assert!(close(2f32.powi(-24), -0.0, TOLERANCE));
+        assert!(close(65504.0, f32::INFINITY, TOLERANCE));
+        assert!(!close(f32::INFINITY, f32::NAN, TOLERANCE));
+        assert!(close(f32::NAN, f32::NAN, Tolerance::EXACT));
+        let [x, y] = [1.0, 1.0 + 2f32.powi(-7)].map(|x| Tensor::vector(vec![bf16::from_f32(x)]));
+        assert!(compare(&x, &y, TOLERANCE).is_ok());
+        let [x, y] = [i64::MAX, i64::MAX - 1].map(|x| Tensor::vector(vec![x]));
+        assert!(compare(&x, &x, TOLERANCE).is_ok());
+        assert!(compare(&x, &y, TOLERANCE).is_err());
+        let [x, y] = [3u8, 4].map(|x| Tensor::vector(vec![x]));
+        assert!(compare(&x, &y, TOLERANCE).is_err());
     }
 }

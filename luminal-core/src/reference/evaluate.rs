@@ -6,8 +6,8 @@
 //! A graph says `matrix product` as a sum over an expanded product, whose elements would not fit in memory for large
 //! matrices. So large results that are used only once are not stored: whoever uses them asks for their elements.
 
-use super::scalar::{max_f32, mod_f32, mod_i32, unary};
-use super::tensor::{Data, Tensor};
+use super::scalar::{self, max_f32, mod_f32, mod_i32, mod_i64, unary};
+use super::tensor::{Data, Tensor, each_type, same_type};
 use super::view::operand_positions;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
@@ -144,12 +144,7 @@ impl<'g> Values<'g> {
         let elements = self.elements(x, &inside)?;
         let Op::Pad { fill, .. } = node.op else { return Ok(elements) };
         let fill = Data::filled(node.dtype, fill, 1);
-        Ok(match (elements, fill) {
-            (Data::F32(elements), Data::F32(fill)) => Data::F32(padded(&mapped, elements, fill[0])),
-            (Data::I32(elements), Data::I32(fill)) => Data::I32(padded(&mapped, elements, fill[0])),
-            (Data::Bool(elements), Data::Bool(fill)) => Data::Bool(padded(&mapped, elements, fill[0])),
-            (elements, fill) => unreachable!("{} padded with {}", elements.dtype(), fill.dtype()),
-        })
+        Ok(same_type!((elements, fill), |elements, fill| padded(&mapped, elements, fill[0])))
     }
 
     /// Reduced elements are visited in the order of their index.
@@ -259,6 +254,13 @@ fn binary(op: Binary, x: Data, y: Data) -> Data {
             Binary::LessThan => Data::Bool(map2(x, y, |x, y| x < y)),
             Binary::Max => Data::I32(map2(x, y, i32::max)),
         },
+        (Data::I64(x), Data::I64(y)) => match op {
+            Binary::Add => Data::I64(map2(x, y, i64::wrapping_add)),
+            Binary::Mul => Data::I64(map2(x, y, i64::wrapping_mul)),
+            Binary::Mod => Data::I64(map2(x, y, mod_i64)),
+            Binary::LessThan => Data::Bool(map2(x, y, |x, y| x < y)),
+            Binary::Max => Data::I64(map2(x, y, i64::max)),
+        },
         (Data::Bool(x), Data::Bool(y)) => match op {
             Binary::Mul => Data::Bool(map2(x, y, |x, y| x && y)),
             Binary::LessThan => Data::Bool(map2(x, y, |x, y| !x && y)),
@@ -275,29 +277,22 @@ fn select(condition: Data, then: Data, otherwise: Data) -> Data {
         condition.into_iter().zip(pairs).map(|(condition, (x, y))| if condition { x } else { y }).collect()
     }
     let Data::Bool(condition) = condition else { unreachable!("a condition that is not bool") };
-    match (then, otherwise) {
-        (Data::F32(x), Data::F32(y)) => Data::F32(choose(condition, x, y)),
-        (Data::I32(x), Data::I32(y)) => Data::I32(choose(condition, x, y)),
-        (Data::Bool(x), Data::Bool(y)) => Data::Bool(choose(condition, x, y)),
-        (x, y) => unreachable!("selection of {} and {}", x.dtype(), y.dtype()),
-    }
+    same_type!((then, otherwise), |x, y| choose(condition, x, y))
 }
 
 fn cast(x: Data, dtype: Dtype) -> Data {
-    fn map<T, R>(x: Vec<T>, function: impl Fn(T) -> R) -> Vec<R> {
+    fn map<T: scalar::Cast, R>(x: Vec<T>, function: impl Fn(T) -> R) -> Vec<R> {
         x.into_iter().map(function).collect()
     }
-    match (x, dtype) {
-        (Data::F32(x), Dtype::F32) => Data::F32(x),
-        (Data::F32(x), Dtype::I32) => Data::I32(map(x, |x| x as i32)),
-        (Data::F32(x), Dtype::Bool) => Data::Bool(map(x, |x| x != 0.0)),
-        (Data::I32(x), Dtype::F32) => Data::F32(map(x, |x| x as f32)),
-        (Data::I32(x), Dtype::I32) => Data::I32(x),
-        (Data::I32(x), Dtype::Bool) => Data::Bool(map(x, |x| x != 0)),
-        (Data::Bool(x), Dtype::F32) => Data::F32(map(x, |x| f32::from(u8::from(x)))),
-        (Data::Bool(x), Dtype::I32) => Data::I32(map(x, i32::from)),
-        (Data::Bool(x), Dtype::Bool) => Data::Bool(x),
-    }
+    each_type!(x, x => match dtype {
+        Dtype::F32 => Data::F32(map(x, scalar::Cast::to_f32)),
+        Dtype::F16 => Data::F16(map(x, scalar::Cast::to_f16)),
+        Dtype::BF16 => Data::BF16(map(x, scalar::Cast::to_bf16)),
+        Dtype::I32 => Data::I32(map(x, scalar::Cast::to_i32)),
+        Dtype::I64 => Data::I64(map(x, scalar::Cast::to_i64)),
+        Dtype::U8 => Data::U8(map(x, scalar::Cast::to_u8)),
+        Dtype::Bool => Data::Bool(map(x, scalar::Cast::to_bool)),
+    })
 }
 
 /// Reductions in progress, one for each element of the result.
@@ -305,8 +300,10 @@ enum Totals {
     /// In binary64: the order of `f32` sums then hardly matters, and the result is rounded once.
     SumF32(Vec<f64>),
     SumI32(Vec<i32>),
+    SumI64(Vec<i64>),
     MaxF32(Vec<f32>),
     MaxI32(Vec<i32>),
+    MaxI64(Vec<i64>),
     MaxBool(Vec<bool>),
 }
 
@@ -316,10 +313,12 @@ impl Totals {
         match (op, dtype) {
             (Reduce::Sum, Dtype::F32) => Totals::SumF32(vec![0.0; len]),
             (Reduce::Sum, Dtype::I32) => Totals::SumI32(vec![0; len]),
-            (Reduce::Sum, Dtype::Bool) => unreachable!("sum of bool"),
+            (Reduce::Sum, Dtype::I64) => Totals::SumI64(vec![0; len]),
             (Reduce::Max, Dtype::F32) => Totals::MaxF32(vec![f32::NEG_INFINITY; len]),
             (Reduce::Max, Dtype::I32) => Totals::MaxI32(vec![i32::MIN; len]),
+            (Reduce::Max, Dtype::I64) => Totals::MaxI64(vec![i64::MIN; len]),
             (Reduce::Max, Dtype::Bool) => Totals::MaxBool(vec![false; len]),
+            (op, dtype) => unreachable!("{} of {dtype}", op.name()),
         }
     }
 
@@ -340,8 +339,10 @@ impl Totals {
                 each(totals, results, x, |total, x| total + f64::from(x))
             }
             (Totals::SumI32(totals), Data::I32(x)) => each(totals, results, x, i32::wrapping_add),
+            (Totals::SumI64(totals), Data::I64(x)) => each(totals, results, x, i64::wrapping_add),
             (Totals::MaxF32(totals), Data::F32(x)) => each(totals, results, x, max_f32),
             (Totals::MaxI32(totals), Data::I32(x)) => each(totals, results, x, i32::max),
+            (Totals::MaxI64(totals), Data::I64(x)) => each(totals, results, x, i64::max),
             (Totals::MaxBool(totals), Data::Bool(x)) => each(totals, results, x, |total, x| total || x),
             (_, elements) => unreachable!("reduction of {}", elements.dtype()),
         }
@@ -351,6 +352,7 @@ impl Totals {
         match self {
             Totals::SumF32(totals) => Data::F32(totals.into_iter().map(|total| total as f32).collect()),
             Totals::SumI32(totals) | Totals::MaxI32(totals) => Data::I32(totals),
+            Totals::SumI64(totals) | Totals::MaxI64(totals) => Data::I64(totals),
             Totals::MaxF32(totals) => Data::F32(totals),
             Totals::MaxBool(totals) => Data::Bool(totals),
         }

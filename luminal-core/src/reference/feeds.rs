@@ -8,31 +8,43 @@ use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::hash::stable_hash;
 use crate::graph::{Graph, Op};
+use half::{bf16, f16};
 
 /// What is drawn where the graph asks for nothing else.
 #[derive(Clone, Copy, Debug)]
 struct Defaults {
-    f32: Range,
-    i32: Range,
+    float: Range,
+    int: Range,
+    byte: Range,
 }
 
 /// Not symmetric around 0, so that means are not near 0 and a wrong sign cannot cancel out.
-const MIXED: Defaults = Defaults { f32: Range::new(-0.75, 1.0), i32: Range::new(-60.0, 100.0) };
+const MIXED: Defaults =
+    Defaults { float: Range::new(-0.75, 1.0), int: Range::new(-60.0, 100.0), byte: Range::new(0.0, 255.0) };
 
-/// All below 0, so that a maximum which starts from 0, or takes in padding, is wrong.
-const NEGATIVE: Defaults = Defaults { f32: Range::new(-1.0, -0.125), i32: Range::new(-100.0, -1.0) };
+/// All below 0, so that a maximum which starts from 0, or takes in padding, is wrong. Bytes, which have no sign, are those
+/// that a signed byte would hold as negative.
+const NEGATIVE: Defaults = Defaults {
+    float: Range::new(-1.0, -0.125),
+    int: Range::new(-100.0, -1.0),
+    byte: Range::new(128.0, 255.0),
+};
+
+/// What a `u8` can be.
+const BYTES: Range = Range::new(0.0, 255.0);
 
 /// Random tensors for all inputs, params and states: the same for the same seed, on every platform. A tensor depends on
 /// its name and the seed only, not on the rest of the graph.
 ///
-/// `f32` are in -0.75..=1, `i32` in -60..=100, `bool` are false and true; but indices of a gather are rows of its
+/// Floats are in -0.75..=1, integers in -60..=100 (of `i64` one in eight is far beyond 32 bits), bytes are all,
+/// `bool` are false and true; but indices of a gather are rows of its
 /// table, and what a square root or a logarithm is taken of is positive, as far as that can be worked out backwards
 /// through views, selections, maxima, casts and arithmetic with constants.
 pub fn random_feeds(graph: &Graph, free: &[usize], seed: u64) -> Result<Feeds> {
     draw_all(graph, free, seed, MIXED)
 }
 
-/// As [`random_feeds`], but `f32` and `i32` are negative wherever the graph permits.
+/// As [`random_feeds`], but floats and integers are negative wherever the graph permits.
 pub fn random_negative_feeds(graph: &Graph, free: &[usize], seed: u64) -> Result<Feeds> {
     draw_all(graph, free, seed, NEGATIVE)
 }
@@ -48,7 +60,10 @@ fn draw_all(graph: &Graph, free: &[usize], seed: u64, defaults: Defaults) -> Res
         let shape = graph.sizes(id, free);
         let len: usize = shape.iter().product();
         let mut range = indices[id];
-        if node.dtype == Dtype::I32 {
+        if node.dtype == Dtype::U8 {
+            range = range.intersection(BYTES);
+        }
+        if matches!(node.dtype, Dtype::I32 | Dtype::I64 | Dtype::U8) {
             range = Range::new(range.low.ceil(), range.high.floor());
         }
         if range.is_empty() && len > 0 {
@@ -70,19 +85,54 @@ fn draw_all(graph: &Graph, free: &[usize], seed: u64, defaults: Defaults) -> Res
 }
 
 fn draw(random: &mut SplitMix64, dtype: Dtype, len: usize, required: Range, defaults: Defaults) -> Data {
+    let default = match dtype {
+        Dtype::U8 => defaults.byte,
+        Dtype::F32 | Dtype::F16 | Dtype::BF16 => defaults.float,
+        Dtype::I32 | Dtype::I64 | Dtype::Bool => defaults.int,
+    };
+    let Range { low, high } =
+        if dtype == Dtype::U8 && required == BYTES { default } else { range_to_draw(required, default) };
+    let float = |random: &mut SplitMix64| (low + random.unit() * (high - low)).clamp(low, high);
+    let integer = |random: &mut SplitMix64| random.between(low as i64, high as i64);
     match dtype {
-        Dtype::F32 => {
-            let Range { low, high } = range_to_draw(required, defaults.f32);
-            let mut number = || (low + random.unit() * (high - low)).clamp(low, high) as f32;
-            Data::F32((0..len).map(|_| number()).collect())
+        Dtype::F32 => Data::F32((0..len).map(|_| float(random) as f32).collect()),
+        Dtype::F16 => {
+            let number =
+                |random: &mut SplitMix64| rounded(float(random), low, high, |x| f16::from_f64(x).to_f64());
+            Data::F16((0..len).map(|_| f16::from_f64(number(random))).collect())
         }
-        Dtype::I32 => {
-            let Range { low, high } = range_to_draw(required, defaults.i32);
-            let (low, high) = (i64::from(low as i32), i64::from(high as i32));
-            Data::I32((0..len).map(|_| random.between(low, high) as i32).collect())
+        Dtype::BF16 => {
+            let number =
+                |random: &mut SplitMix64| rounded(float(random), low, high, |x| bf16::from_f64(x).to_f64());
+            Data::BF16((0..len).map(|_| bf16::from_f64(number(random))).collect())
         }
+        Dtype::I32 => Data::I32((0..len).map(|_| integer(random) as i32).collect()),
+        Dtype::I64 => {
+            // Some are so large that 32 bits do not hold them, where the range permits.
+            let direction = match (required.low.is_finite(), required.high.is_finite()) {
+                (true, true) => 0,
+                (false, true) => -1,
+                (true, false) => 1,
+                // As the default: mixed, or negative.
+                (false, false) => default.high.signum() as i64,
+            };
+            let number = |random: &mut SplitMix64| {
+                let near = integer(random);
+                let far = if random.below(8) == 0 { 1 + random.below(1 << 10) as i64 } else { 0 };
+                near + direction * (far << 33)
+            };
+            Data::I64((0..len).map(|_| number(random)).collect())
+        }
+        Dtype::U8 => Data::U8((0..len).map(|_| integer(random) as u8).collect()),
         Dtype::Bool => Data::Bool((0..len).map(|_| random.coin()).collect()),
     }
+}
+
+/// A number in the range, rounded by `round`, whose results have at least 8 bits.
+fn rounded(x: f64, low: f64, high: f64, round: impl Fn(f64) -> f64) -> f64 {
+    let inside = |x: &f64| (low..=high).contains(x);
+    let step = x.abs() / 128.0;
+    [x, x - step, x + step].map(round).into_iter().find(inside).unwrap_or(x)
 }
 
 /// All of a bounded range; of an unbounded one the default part, or as much as that, at the end that it has.
@@ -145,6 +195,40 @@ mod tests {
         let negative = random_negative_feeds(&graph, &[40], 1).unwrap();
         assert!(f32s(&negative, "x").iter().all(|x| (-1.0..=-0.125).contains(x)));
         assert!(i32s(&negative, "w").iter().all(|w| (-100..=-1).contains(w)));
+    }
+
+    #[test]
+    fn feeds_of_every_type() {
+        let mut graph = Graph::default();
+        for dtype in Dtype::ALL {
+            graph.input(dtype.name(), &[Dim::Fixed(300)], dtype);
+        }
+        for (feeds, byte) in [
+            (random_feeds(&graph, &[], 1).unwrap(), 0),
+            (random_negative_feeds(&graph, &[], 1).unwrap(), 128),
+        ] {
+            for dtype in Dtype::ALL {
+                assert_eq!(feeds[dtype.name()].dtype(), dtype);
+            }
+            let half = feeds["f16"].as_f16().unwrap();
+            assert!(half.iter().all(|x| (-1.0..=1.0).contains(&x.to_f32())));
+            let bytes = feeds["u8"].as_u8().unwrap();
+            assert!(bytes.iter().all(|x| *x >= byte) && bytes.iter().any(|x| *x > 200));
+            let long = feeds["i64"].as_i64().unwrap();
+            assert!(long.iter().any(|x| x.unsigned_abs() > 1 << 33) && long.iter().any(|x| x.abs() < 100));
+        }
+    }
+
+    #[test]
+    fn narrow_types_stay_in_range() {
+        // f16 has no odd numbers beyond 2,048, and bf16 none beyond 256.
+        for (dtype, rows) in [(Dtype::F16, 3000), (Dtype::BF16, 300), (Dtype::U8, 9), (Dtype::I64, 300)] {
+            let graph = gather_from(rows, |g, x| g.cast(x, Dtype::I32), dtype);
+            for seed in 0..4 {
+                run(&graph, &random_feeds(&graph, &[], seed).unwrap(), &[]).unwrap();
+                run(&graph, &random_negative_feeds(&graph, &[], seed).unwrap(), &[]).unwrap();
+            }
+        }
     }
 
     #[test]

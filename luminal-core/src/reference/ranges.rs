@@ -96,6 +96,10 @@ pub(super) fn required(graph: &Graph, free: &[usize], reason: Reason) -> Vec<Ran
                 restrict(*then, range);
                 restrict(*otherwise, range);
             }
+            // What is wrapped, an integer out of range of a narrow type, is another number.
+            Op::Cast(x) if node.dtype == Dtype::U8 && range != Range::ALL => {
+                restrict(*x, range.intersection(Range::new(0.0, 255.0)));
+            }
             Op::Cast(x) if node.dtype != Dtype::Bool && graph.nodes[*x].dtype != Dtype::Bool => {
                 restrict(*x, range)
             }

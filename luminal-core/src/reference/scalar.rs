@@ -2,6 +2,7 @@
 //! functions, so that they cannot disagree.
 
 use crate::graph::Unary;
+use half::{bf16, f16};
 
 /// A function of one `f32`. The square root and the reciprocal are correctly rounded; the others are computed in
 /// binary64 and rounded once, so that the result does not depend on how exact a platform's `f32` functions are.
@@ -43,16 +44,80 @@ pub fn mod_f32(x: f32, y: f32) -> f32 {
     }
 }
 
-/// Floor modulo: the result is 0 or has the divisor's sign. A divisor of 0 gives 0: integers have no NaN, and no
-/// input may stop a model.
-pub fn mod_i32(x: i32, y: i32) -> i32 {
-    if y == 0 {
-        return 0;
-    }
-    // Wrapping, because i32::MIN / -1 overflows although its remainder is 0.
-    let remainder = x.wrapping_rem(y);
-    if remainder != 0 && (remainder < 0) != (y < 0) { remainder + y } else { remainder }
+macro_rules! integer_mod {
+    ($name:ident, $type:ty) => {
+        /// Floor modulo: the result is 0 or has the divisor's sign. A divisor of 0 gives 0: integers have no NaN, and no
+        /// input may stop a model.
+        pub fn $name(x: $type, y: $type) -> $type {
+            if y == 0 {
+                return 0;
+            }
+            // Wrapping, because MIN / -1 overflows although its remainder is 0.
+            let remainder = x.wrapping_rem(y);
+            if remainder != 0 && (remainder < 0) != (y < 0) { remainder + y } else { remainder }
+        }
+    };
 }
+integer_mod!(mod_i32, i32);
+integer_mod!(mod_i64, i64);
+
+/// Conversions as Rust's `as`: to integers towards zero and saturating from floats, modulo from wider integers; to
+/// floats to the nearest, ties to even. Integers become `f16` and `bf16` by way of `f32`. To `bool`: whether it is not
+/// zero.
+pub trait Cast: Copy {
+    /// To `f32`.
+    fn to_f32(self) -> f32;
+    /// To `i32`.
+    fn to_i32(self) -> i32;
+    /// To `i64`.
+    fn to_i64(self) -> i64;
+    /// To `u8`.
+    fn to_u8(self) -> u8;
+    /// To `bool`.
+    fn to_bool(self) -> bool;
+    /// To `f16`.
+    fn to_f16(self) -> f16 {
+        f16::from_f32(self.to_f32())
+    }
+    /// To `bf16`.
+    fn to_bf16(self) -> bf16 {
+        bf16::from_f32(self.to_f32())
+    }
+}
+
+macro_rules! cast {
+    ($type:ty, |$x:ident| $wide:expr, $is_true:expr) => {
+        impl Cast for $type {
+            fn to_f32(self) -> f32 {
+                let $x = self;
+                $wide as f32
+            }
+            fn to_i32(self) -> i32 {
+                let $x = self;
+                $wide as i32
+            }
+            fn to_i64(self) -> i64 {
+                let $x = self;
+                $wide as i64
+            }
+            fn to_u8(self) -> u8 {
+                let $x = self;
+                $wide as u8
+            }
+            fn to_bool(self) -> bool {
+                let $x = self;
+                $is_true
+            }
+        }
+    };
+}
+cast!(f32, |x| x, x != 0.0);
+cast!(f16, |x| x.to_f32(), x.to_f32() != 0.0);
+cast!(bf16, |x| x.to_f32(), x.to_f32() != 0.0);
+cast!(i32, |x| x, x != 0);
+cast!(i64, |x| x, x != 0);
+cast!(u8, |x| x, x != 0);
+cast!(bool, |x| u8::from(x), x);
 
 #[cfg(test)]
 mod tests {
@@ -130,6 +195,22 @@ mod tests {
         ];
         for (x, y, expected) in cases {
             assert_eq!(mod_i32(x, y), expected, "{x} mod {y}");
+            if y != 0 && x != i32::MIN && y != i32::MIN {
+                assert_eq!(mod_i64(x.into(), y.into()), i64::from(expected), "{x} mod {y}");
+            }
+        }
+        let far = 1 << 40;
+        let cases = [
+            (far + 7, 3, (far + 7) % 3),
+            (-7, far, far - 7),
+            (far, -7, far % 7 - 7),
+            (far, 0, 0),
+            (i64::MIN, -1, 0),
+            (i64::MIN, i64::MAX, i64::MAX - 1),
+            (i64::MAX, i64::MIN, -1),
+        ];
+        for (x, y, expected) in cases {
+            assert_eq!(mod_i64(x, y), expected, "{x} mod {y}");
         }
     }
 

@@ -19,6 +19,11 @@ pub(crate) fn pack(
         (Dtype::F32, StoredDtype::F32) | (Dtype::I32, StoredDtype::I32) => {
             place(tensor, storage, buffer, |element: [u8; 4]| element);
         }
+        (Dtype::F16, StoredDtype::F16) | (Dtype::BF16, StoredDtype::BF16) => {
+            place(tensor, storage, buffer, |element: [u8; 2]| element);
+        }
+        (Dtype::I64, StoredDtype::I64) => place(tensor, storage, buffer, |element: [u8; 8]| element),
+        (Dtype::U8, StoredDtype::U8) => place(tensor, storage, buffer, |element: [u8; 1]| element),
         (Dtype::F32, StoredDtype::F16) => {
             place(tensor, storage, buffer, |element| f16::from_le_bytes(element).to_f32().to_ne_bytes());
         }

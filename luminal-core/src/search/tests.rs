@@ -4,6 +4,7 @@ use super::partition::When;
 use super::term::{Buffers, Precision};
 use super::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs};
 use super::*;
+use crate::dtype::{bf16, f16};
 use crate::graph::Op;
 use crate::reference::{self, Data, Tensor, Tolerance, compare};
 use crate::tensor::nn::{Conv2d, Linear};
@@ -44,7 +45,11 @@ fn plans_have_the_values_of_the_graph() {
 fn numbers(data: &Data) -> Vec<f64> {
     match data {
         Data::F32(x) => x.iter().map(|x| f64::from(*x)).collect(),
+        Data::F16(x) => x.iter().map(|x| x.to_f64()).collect(),
+        Data::BF16(x) => x.iter().map(|x| x.to_f64()).collect(),
         Data::I32(x) => x.iter().map(|x| f64::from(*x)).collect(),
+        Data::I64(x) => x.iter().map(|x| *x as f64).collect(),
+        Data::U8(x) => x.iter().map(|x| f64::from(*x)).collect(),
         Data::Bool(x) => x.iter().map(|x| f64::from(u8::from(*x))).collect(),
     }
 }
@@ -52,6 +57,10 @@ fn numbers(data: &Data) -> Vec<f64> {
 fn tensor(like: &Tensor, values: &[f64]) -> Tensor {
     let data = match &like.data {
         Data::F32(_) => Data::from(values.iter().map(|x| *x as f32).collect::<Vec<f32>>()),
+        Data::F16(_) => Data::from(values.iter().map(|x| f16::from_f64(*x)).collect::<Vec<f16>>()),
+        Data::BF16(_) => Data::from(values.iter().map(|x| bf16::from_f64(*x)).collect::<Vec<bf16>>()),
+        Data::I64(_) => Data::from(values.iter().map(|x| *x as i64).collect::<Vec<i64>>()),
+        Data::U8(_) => Data::from(values.iter().map(|x| *x as u8).collect::<Vec<u8>>()),
         Data::I32(_) => Data::from(values.iter().map(|x| *x as i32).collect::<Vec<i32>>()),
         Data::Bool(_) => Data::from(values.iter().map(|x| *x != 0.0).collect::<Vec<bool>>()),
     };

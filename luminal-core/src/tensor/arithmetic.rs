@@ -7,6 +7,7 @@ use super::trace::{op, record};
 use super::value::Tensor;
 use crate::dtype::Dtype;
 use crate::graph::{Binary, Dim as Size, Graph, NodeId, Unary};
+use half::{bf16, f16};
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Rem, Sub};
 
 /// A right operand for a tensor of shape `S` and element type `E`: a tensor that broadcasts to it, or a number.
@@ -26,24 +27,17 @@ impl<S: Shape + Broadcast<R>, R: Shape, E: Element + SameType<F>, F: Element> Op
         Tensor::of(record(|recorder| recorder.broadcast(self.node, R::DIMS, S::DIMS)))
     }
 }
-#[diagnostic::do_not_recommend]
-impl<S: Shape> Operand<S, f32> for f32 {
-    fn spread(self) -> Tensor<S, f32> {
-        Tensor::full(self)
-    }
+macro_rules! number_operand {
+    ($($type:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<S: Shape> Operand<S, $type> for $type {
+            fn spread(self) -> Tensor<S, $type> {
+                Tensor::full(self)
+            }
+        }
+    )*};
 }
-#[diagnostic::do_not_recommend]
-impl<S: Shape> Operand<S, i32> for i32 {
-    fn spread(self) -> Tensor<S, i32> {
-        Tensor::full(self)
-    }
-}
-#[diagnostic::do_not_recommend]
-impl<S: Shape> Operand<S, bool> for bool {
-    fn spread(self) -> Tensor<S, bool> {
-        Tensor::full(self)
-    }
-}
+number_operand!(f32 f16 bf16 i32 i64 u8 bool);
 
 /// The operators as compositions of primitives, on operands of one shape and element type.
 impl Graph {
@@ -114,7 +108,7 @@ impl Graph {
     pub(crate) fn reverse_order(&mut self, x: NodeId) -> NodeId {
         let negative = self.neg(x);
         match self.nodes[x].dtype {
-            Dtype::I32 => self.add_number(negative, -1.0),
+            Dtype::I32 | Dtype::I64 => self.add_number(negative, -1.0),
             _ => negative,
         }
     }
@@ -152,6 +146,14 @@ impl Graph {
         self.binary(Binary::Max, x, y)
     }
 
+    /// The same numbers in the type in which they are computed with ([`Dtype::wide`]).
+    pub fn wide(&mut self, x: NodeId) -> NodeId {
+        match self.nodes[x].dtype {
+            dtype if dtype == dtype.wide() => x,
+            dtype => self.cast(x, dtype.wide()),
+        }
+    }
+
     /// Does some work on wider elements: operands of a type that only stores numbers are converted to the type in which
     /// they are computed with ([`Dtype::wide`]), and the result is rounded back once.
     pub fn widened<const N: usize>(
@@ -160,10 +162,7 @@ impl Graph {
         work: impl FnOnce(&mut Graph, [NodeId; N]) -> NodeId,
     ) -> NodeId {
         let narrow = self.nodes[operands[0]].dtype;
-        let operands = operands.map(|x| match self.nodes[x].dtype {
-            dtype if dtype == dtype.wide() => x,
-            dtype => self.cast(x, dtype.wide()),
-        });
+        let operands = operands.map(|x| self.wide(x));
         let result = work(self, operands);
         let wide = self.nodes[result].dtype;
         if wide == narrow.wide() && wide != narrow { self.cast(result, narrow) } else { result }
@@ -194,6 +193,8 @@ macro_rules! operator {
             }
         }
         operator!(@number f32, $Trait $method);
+        operator!(@number f16, $Trait $method);
+        operator!(@number bf16, $Trait $method);
     )*};
     (@number $E:ident, $Trait:ident $method:ident) => {
         #[diagnostic::do_not_recommend]
@@ -227,10 +228,15 @@ operator! {
     // Floor modulo: the result has the sign of the divisor.
     Rem rem: Number, |graph, left, right| graph.binary(Binary::Mod, left, right);
 }
-operator!(@number i32, Add add);
-operator!(@number i32, Sub sub);
-operator!(@number i32, Mul mul);
-operator!(@number i32, Rem rem);
+macro_rules! integer_operators {
+    ($($E:ident)*) => {$(
+        operator!(@number $E, Add add);
+        operator!(@number $E, Sub sub);
+        operator!(@number $E, Mul mul);
+        operator!(@number $E, Rem rem);
+    )*};
+}
+integer_operators!(i32 i64 u8);
 
 impl<S: Shape, E: Number> Tensor<S, E> {
     /// The greater of each element and the operand's; NaN if either is NaN.

@@ -166,7 +166,7 @@ impl Recorder {
         match self.graph.nodes[node].op {
             Op::Expand(inner, at) if at == axis => inner,
             // There is no view that drops an axis; the maximum of one element is that element, NaN and -0 included.
-            _ => self.graph.reduce(Reduce::Max, node, axis),
+            _ => self.graph.widened([node], |graph, [node]| graph.reduce(Reduce::Max, node, axis)),
         }
     }
 

@@ -61,7 +61,10 @@ impl<S: Shape, E: Element> Tensor<S, E> {
     #[track_caller]
     pub fn full(value: E) -> Self {
         let _scope = op("full");
-        Tensor::of(record(|recorder| recorder.fill(value.to_f64(), E::DTYPE, S::DIMS)))
+        Tensor::of(record(|recorder| {
+            let shape = recorder.shape(S::DIMS);
+            value.record(&mut recorder.graph, &shape)
+        }))
     }
 
     /// Zero, or `false`, in every element.

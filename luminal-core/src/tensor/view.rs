@@ -210,7 +210,7 @@ mod bytes {
     use super::Element;
 
     pub fn of<E: Element>(elements: &[E]) -> &[u8] {
-        // SAFETY: `Element` is sealed: f32, i32 and bool have no padding, so all their bytes are initialised.
+        // SAFETY: `Element` is sealed: numbers and bool have no padding, so all their bytes are initialised.
         unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
     }
 
@@ -219,8 +219,8 @@ mod bytes {
             return &[];
         }
         assert!(bytes.as_ptr().cast::<E>().is_aligned(), "the runtime aligns its outputs");
-        // SAFETY: aligned as checked; the length is cut to whole elements. Every bit pattern is an f32 and an i32; the
-        // runtime's outputs of bool hold the bytes 0 and 1 only.
+        // SAFETY: aligned as checked; the length is cut to whole elements. Every bit pattern is a number, also of f16
+        // and bf16, which are a u16 each; the runtime's outputs of bool hold the bytes 0 and 1 only.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<E>()) }
     }
 }

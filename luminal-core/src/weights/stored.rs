@@ -48,7 +48,11 @@ impl StoredDtype {
     pub const fn sources(dtype: Dtype) -> &'static [StoredDtype] {
         match dtype {
             Dtype::F32 => &[StoredDtype::F32, StoredDtype::F16, StoredDtype::BF16],
+            Dtype::F16 => &[StoredDtype::F16],
+            Dtype::BF16 => &[StoredDtype::BF16],
             Dtype::I32 => &[StoredDtype::I32],
+            Dtype::I64 => &[StoredDtype::I64],
+            Dtype::U8 => &[StoredDtype::U8],
             Dtype::Bool => &[StoredDtype::BOOL],
         }
     }

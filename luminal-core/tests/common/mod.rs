@@ -131,5 +131,6 @@ fn decode(dtype: Dtype, bytes: &[u8]) -> Values {
             assert!(bytes.iter().all(|b| *b < 2), "a bool in memory is 0 or 1");
             Values::Bool(bytes.iter().map(|b| *b == 1).collect())
         }
+        _ => unreachable!("no other type is compiled yet"),
     }
 }

@@ -127,6 +127,7 @@ impl Renderer<'_> {
                 self.fail("there is no sum of bools");
                 None
             }
+            _ => unreachable!("no other type is compiled yet"),
         }
     }
 

@@ -78,6 +78,7 @@ pub(super) fn class(dtype: Dtype) -> Class {
         Dtype::F32 => Class::Float,
         Dtype::I32 => Class::Word,
         Dtype::Bool => Class::Predicate,
+        _ => unreachable!("no other type is compiled yet"),
     }
 }
 
@@ -87,6 +88,7 @@ pub(super) fn memory_type(dtype: Dtype) -> &'static str {
         Dtype::F32 => "f32",
         Dtype::I32 => "b32",
         Dtype::Bool => "u8",
+        _ => unreachable!("no other type is compiled yet"),
     }
 }
 
@@ -227,6 +229,7 @@ impl<'a> Renderer<'a> {
             Dtype::F32 => self.writer.op(Class::Float, "mov.f32", &[&operand]),
             Dtype::I32 => self.writer.op(Class::Word, "mov.b32", &[&operand]),
             Dtype::Bool => self.writer.op(Class::Predicate, "mov.pred", &[&operand]),
+            _ => unreachable!("no other type is compiled yet"),
         }
     }
 
@@ -256,6 +259,7 @@ impl<'a> Renderer<'a> {
             Dtype::F32 => "mov.f32",
             Dtype::I32 => "mov.b32",
             Dtype::Bool => "mov.pred",
+            _ => unreachable!("no other type is compiled yet"),
         };
         let operand = self.operand(value);
         self.writer.line(format_args!("{opcode} {register}, {operand}"));

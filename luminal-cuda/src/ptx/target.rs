@@ -164,6 +164,7 @@ impl Target for Renderer<'_> {
         let (target, zero) = match buffer.dtype {
             Dtype::F32 => (Class::Float, "mov.f32"),
             Dtype::I32 | Dtype::Bool => (Class::Word, "mov.b32"),
+            _ => unreachable!("no other type is compiled yet"),
         };
         let register = self.writer.register(target);
         if predicate.is_some() {
@@ -257,6 +258,7 @@ impl Target for Renderer<'_> {
                 let second = self.writer.op(Class::Predicate, "and.pred", &[&not, &b]);
                 self.writer.op(Class::Predicate, "or.pred", &[&first, &second])
             }
+            _ => unreachable!("no other type is compiled yet"),
         };
         Value { text, lanes: condition.lanes || x.lanes || y.lanes, dtype: x.dtype }
     }

@@ -82,6 +82,7 @@ fn memory_type(dtype: Dtype) -> &'static str {
         Dtype::F32 => "float",
         Dtype::I32 => "int32_t",
         Dtype::Bool => "uint8_t",
+        _ => unreachable!("compile() lets no other type pass"),
     }
 }
 

@@ -135,6 +135,7 @@ impl<'a> C<'a> {
                 Dtype::F32 => "vf_load",
                 Dtype::I32 => "vi_load",
                 Dtype::Bool => "vi_load_bool",
+                _ => unreachable!("compile() lets no other type pass"),
             };
             return match lanes {
                 None => format!("{name}({place})"),
@@ -179,6 +180,7 @@ fn vector(x: &Value) -> String {
         (false, Dtype::F32) => format!("VF({})", x.text),
         (false, Dtype::I32) => format!("VI({})", x.text),
         (false, Dtype::Bool) => format!("VI(-({}))", x.text),
+        _ => unreachable!("compile() lets no other type pass"),
     }
 }
 
@@ -359,6 +361,7 @@ impl Target for C<'_> {
                 Dtype::F32 => "vf_store",
                 Dtype::I32 => "vi_store",
                 Dtype::Bool => "vi_store_bool",
+                _ => unreachable!("compile() lets no other type pass"),
             };
             return match &condition.lanes {
                 None => self.line(&format!("{when}{name}({place}, {text});")),
@@ -459,6 +462,7 @@ impl Target for C<'_> {
             (Dtype::I32, Reduce::Sum) => "vi_sum",
             (Dtype::I32, Reduce::Max) => "vi_greatest",
             (Dtype::Bool, _) => "vi_any",
+            _ => unreachable!("compile() lets no other type pass"),
         };
         self.value(format!("{name}({})", x.text), false, x.dtype)
     }

@@ -69,5 +69,6 @@ fn parse(dtype: Dtype, bytes: &[u8]) -> Values {
         Dtype::F32 => Values::Float(words.iter().map(|b| f64::from(f32::from_ne_bytes(*b))).collect()),
         Dtype::I32 => Values::Int(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
         Dtype::Bool => Values::Bool(bytes.iter().map(|b| *b != 0).collect()),
+        _ => unreachable!("compile() lets no other type pass"),
     }
 }

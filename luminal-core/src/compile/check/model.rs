@@ -27,12 +27,12 @@ pub fn check_model(graph: &Graph, plan: &'static Executable, device: Device, see
         }
         let expected = reference::run(graph, &feeds, free)?;
         let inputs: Vec<(Vec<u8>, &[usize])> =
-            inputs_of(graph, &feeds).map(|t| (bytes(&t.data), &t.shape[..])).collect();
+            inputs_of(graph, &feeds).map(|t| (t.data.to_bytes(), &t.shape[..])).collect();
         let inputs: Vec<InputRef<'_>> = inputs.iter().map(|(data, sizes)| InputRef { data, sizes }).collect();
         session.run(&inputs)?;
         for (position, tensor) in expected.outputs.iter().enumerate() {
             let computed = session.output(position);
-            let data = parse(&tensor.data, computed.data);
+            let data = Data::from_bytes(tensor.dtype(), computed.data);
             let computed = Tensor { shape: computed.sizes.to_vec(), data };
             let tolerance = Tolerance { absolute: 2e-4, relative: 2e-4 };
             reference::compare(tensor, &computed, tolerance).map_err(|e| {
@@ -71,25 +71,8 @@ fn states(graph: &Graph, feeds: &Feeds) -> Feeds {
 
 fn params(graph: &Graph, feeds: &Feeds) -> Result<Weights> {
     let tensors = params_of(graph, feeds)
-        .map(|(name, tensor)| (name.clone(), tensor.dtype(), tensor.shape.clone(), bytes(&tensor.data)));
+        .map(|(name, tensor)| (name.clone(), tensor.dtype(), tensor.shape.clone(), tensor.data.to_bytes()));
     Weights::from_tensors(tensors)
-}
-
-fn bytes(data: &Data) -> Vec<u8> {
-    match data {
-        Data::F32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::I32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
-    }
-}
-
-fn parse(like: &Data, bytes: &[u8]) -> Data {
-    let words = bytes.as_chunks::<4>().0;
-    match like {
-        Data::F32(_) => Data::F32(words.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
-        Data::I32(_) => Data::I32(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
-        Data::Bool(_) => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
-    }
 }
 
 fn difference(expected: &Tensor, computed: &Tensor) -> Agreement {

@@ -87,7 +87,7 @@ fn free_dimensions() {
 
 #[test]
 fn size() {
-    let most = isize::MAX as usize / 4;
+    let most = isize::MAX as usize / 8;
     accepts(&format!("%7 = input \"big\" : bool[{most}]"));
     rejects(&format!("%7 = input \"big\" : bool[{}]", most + 1), "too many elements to address");
     rejects("%7 = input \"big\" : f32[4294967296, 4294967296]", "too many elements to address");
@@ -206,7 +206,7 @@ fn gather() {
 
 #[test]
 fn cast() {
-    for dtype in [Dtype::F32, Dtype::I32, Dtype::Bool] {
+    for dtype in Dtype::ALL {
         accepts(&format!("%7 = cast %0 : {dtype}[d0, 6]"));
         accepts(&format!("%7 = cast %3 : {dtype}[5]"));
         accepts(&format!("%7 = cast %4 : {dtype}[4, 6]"));
@@ -447,4 +447,46 @@ fn sizes_at_run_time() {
     assert_eq!(size_error(behind_one, &[3, 2]), "fits");
     let message = "node %7 (pad): 2 elements behind 1 new ones do not fit in an axis of 2";
     assert_eq!(size_error(behind_one, &[2, 2]), message);
+}
+
+#[test]
+fn types_that_only_store() {
+    let narrow = |line: &str, dtype: &str| {
+        let shape = "[d0, 6]";
+        let cast = format!("%7 = cast %0 : {dtype}{shape}\n");
+        cast + &line.replace("TYPE", dtype)
+    };
+    for (dtype, wide) in [("f16", "f32"), ("bf16", "f32"), ("u8", "i32")] {
+        for moved in [
+            "%8 = input \"n\" : TYPE[2]",
+            "%8 = param \"n\" : TYPE[2]",
+            "%8 = state \"n\" : TYPE[d0, 6]\nwrite %8 %7",
+            "%8 = const 1 : TYPE[]",
+            "%8 = cast %7 : bool[d0, 6]\n%9 = select %8 %7 %7 : TYPE[d0, 6]",
+            "%8 = gather %7 %3 : TYPE[5, 6]",
+            "%8 = permute %7 order [1, 0] : TYPE[6, d0]",
+            "%8 = expand %7 axis 0 : TYPE[3, d0, 6]",
+            "%8 = slice %7 axis 1 start 1 step 2 : TYPE[d0, 3]",
+            "%8 = pad %7 axis 1 before 1 fill 7 : TYPE[d0, 8]",
+            "%8 = split %7 axis 1 : TYPE[d0, 2, 3]\n%9 = merge %8 axis 1 : TYPE[d0, 6]",
+            "%8 = window %7 axis 1 stride 1 dilation 1 : TYPE[d0, 4, 3]",
+        ] {
+            accepts(&narrow(moved, dtype));
+        }
+        let message = format!("{dtype} only stores numbers; cast the operands to {wide} to compute");
+        for computed in ["add %7 %7", "max %7 %7", "sin %7", "reduce_sum %7 axis 0", "reduce_max %7 axis 1"] {
+            rejects(&narrow(&format!("%8 = {computed} : TYPE[d0, 6]"), dtype), &message);
+        }
+        rejects(&narrow("%8 = less_than %7 %7 : bool[d0, 6]", dtype), &message);
+        rejects(&narrow("%8 = gather %1 %7 : f32[d0, 6, 6]", dtype), "the index must be i32");
+    }
+    for op in ["add", "mul", "mod", "max"] {
+        accepts(&format!("%7 = cast %3 : i64[5]\n%8 = {op} %7 %7 : i64[5]"));
+    }
+    accepts("%7 = cast %3 : i64[5]\n%8 = reduce_sum %7 axis 0 : i64[]\n%9 = reduce_max %7 axis 0 : i64[]");
+    rejects("%7 = cast %3 : i64[5]\n%8 = sqrt %7 : i64[5]", "the operand must be f32, it is i64");
+    rejects("%7 = cast %3 : i64[5]\n%8 = add %7 %3 : i64[5]", "equal types, not i64 and i32");
+    rejects("%7 = const 1e17 : i64[]", "the value 1e17 is not exact in i64");
+    rejects("%7 = const 0.1 : f16[]", "the value 0.1 is not exact in f16");
+    rejects("%7 = const 256 : u8[]", "the value 256 is not exact in u8");
 }

@@ -165,6 +165,7 @@ impl<'a, T: Target> Expansion<'a, T> {
                 Dtype::F32 => Literal::Float(0.0),
                 Dtype::I32 => Literal::Int(0),
                 Dtype::Bool => Literal::Bool(false),
+                _ => unreachable!("compile() lets no other type pass"),
             };
             for (name, lanes) in names {
                 let zero = self.target.literal(zero);

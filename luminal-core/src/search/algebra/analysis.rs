@@ -31,6 +31,7 @@ impl Range {
             Dtype::F32 => Range::ALL,
             Dtype::I32 => Range::new(f64::from(i32::MIN), f64::from(i32::MAX), false),
             Dtype::Bool => Range::new(0.0, 1.0, false),
+            _ => unreachable!("compile() lets no other type pass"),
         }
     }
 
@@ -200,6 +201,7 @@ fn fold(term: &Term, dtype: Dtype, operand: Dtype, of: impl Fn(Id) -> Option<Ter
         Dtype::F32 => Term::F32(F32::new(value as f32)),
         Dtype::I32 => Term::I32(I32(value as i64 as i32)),
         Dtype::Bool => Term::Bool(value != 0.0),
+        _ => unreachable!("compile() lets no other type pass"),
     })
 }
 

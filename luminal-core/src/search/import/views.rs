@@ -53,6 +53,7 @@ impl Importer<'_> {
             Dtype::F32 => Term::F32(F32::new(value as f32)),
             Dtype::I32 => Term::I32(I32(value as i32)),
             Dtype::Bool => Term::Bool(value != 0.0),
+            _ => unreachable!("compile() lets no other type pass"),
         };
         self.add(term, from)
     }
@@ -215,6 +216,7 @@ impl Importer<'_> {
                     Dtype::F32 => Term::ToF32(x),
                     Dtype::I32 => Term::ToI32(x),
                     Dtype::Bool => Term::ToBool(x),
+                    _ => unreachable!("compile() lets no other type pass"),
                 }
             }
             Op::Reduce(op, x, axis) => {

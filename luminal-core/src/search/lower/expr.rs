@@ -381,6 +381,7 @@ impl<'a> Builder<'a> {
             Dtype::F32 => Expr::Float(0.0),
             Dtype::I32 => Expr::Int(0),
             Dtype::Bool => Expr::Bool(false),
+            _ => unreachable!("compile() lets no other type pass"),
         });
         Ok(Rc::new(Expr::Select(mask, load, zero)))
     }

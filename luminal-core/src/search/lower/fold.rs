@@ -261,6 +261,7 @@ fn identity(maximum: bool, dtype: Dtype) -> E {
         (false, Dtype::F32) => Expr::Float(0.0),
         (false, Dtype::I32) => Expr::Int(0),
         (_, Dtype::Bool) => Expr::Bool(false),
+        _ => unreachable!("compile() lets no other type pass"),
     })
 }
 

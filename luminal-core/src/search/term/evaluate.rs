@@ -95,6 +95,7 @@ pub fn convert(value: f64, to: Dtype) -> f64 {
         Dtype::F32 => value,
         Dtype::I32 => f64::from(value as i32),
         Dtype::Bool => f64::from(u8::from(value != 0.0)),
+        _ => unreachable!("compile() lets no other type pass"),
     }
 }
 
@@ -139,6 +140,7 @@ pub(crate) fn identity(term: &Term, dtype: Dtype) -> f64 {
         (Term::Sum(_), _) | (_, Dtype::Bool) => 0.0,
         (_, Dtype::F32) => f64::NEG_INFINITY,
         (_, Dtype::I32) => f64::from(i32::MIN),
+        _ => unreachable!("compile() lets no other type pass"),
     }
 }
 

@@ -21,6 +21,7 @@ pub fn random_inputs(g: &Graph, free: &[usize], random: &mut Random) -> Inputs {
             (Dtype::I32, _) => random.below(5) as f64,
             (Dtype::F32, name) if name.ends_with("variance") => random.unit() + 0.5,
             (Dtype::F32, _) => f64::from((random.unit() * 2.0 - 1.0) as f32),
+            _ => unreachable!("no other type is compiled yet"),
         };
         inputs.insert(name.clone(), (0..len).map(|_| value(random)).collect());
     }

@@ -1,5 +1,6 @@
 //! What tracing records, computed by the reference interpreter and compared with values worked out by hand or by loops.
 
+mod dtypes;
 mod images;
 mod mistakes;
 mod modules;
