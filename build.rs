@@ -16,7 +16,7 @@ mod models;
 
 #[cfg(feature = "selftest")]
 fn main() {
-    use models::blocks;
+    use models::{blocks, windows};
     build::Compiler::new()
         .model(models::classify::MODEL)
         .model(blocks::attention::MODEL)
@@ -24,6 +24,8 @@ fn main() {
         .model(blocks::cnn::MODEL)
         .model(blocks::step::MODEL)
         .model(blocks::words::MODEL)
+        .model(windows::shapes::MODEL)
+        .model(windows::filters::MODEL)
         .run();
 }
 

@@ -3,13 +3,18 @@
 
 pub use luminal_core::axes;
 pub use luminal_core::dtype::{Dtype, bf16, f16};
+pub use luminal_core::{axes, einsum};
+pub use luminal_core::dtype::Dtype;
 pub use luminal_core::error::{Error, Result};
 pub use luminal_core::graph;
 pub use luminal_core::runtime::{Device, KernelTime};
 pub use luminal_core::tensor::nn;
 pub use luminal_core::tensor::nn::{Conv2d, Linear, WeightFormat};
 pub use luminal_core::tensor::{
-    At, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
+    At, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element, EndsWith, Feed, Fits,
+    Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis, Permute, Pool, Resize,
+    SameType, Scope, Shape, Split, Tensor, View, Whole, With, conv, conv_transpose, pool,
+    At, Axes, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
     Number, One, Operand, Output, Permute, Pool, SameType, Scope, Shape, Split, Tensor, View, With, conv, pool,
 };
 pub use luminal_core::weights::Weights;
@@ -57,6 +62,7 @@ pub mod rt {
         let plan = Plan {
         model: NOTHING,
         free: Cow::Borrowed(&[]),
+        relations: Cow::Borrowed(&[]),
         inputs: Cow::Borrowed(&[]),
         outputs: Cow::Borrowed(&[]),
         states: Cow::Borrowed(&[]),

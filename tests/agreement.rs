@@ -8,7 +8,7 @@ use luminal::reference::{self, Data, DenseTensor as Tensor, Feeds, Tolerance, co
 use luminal::rt::{Dtype, Executable, GridAxis, InputRef, Isa, Session};
 use luminal::{Device, Weights};
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
-use models::{blocks, classify};
+use models::{blocks, classify, windows};
 
 const TOLERANCE: Tolerance = Tolerance { absolute: 2e-5, relative: 2e-5 };
 
@@ -26,6 +26,8 @@ fn all() -> Vec<Model> {
         model(blocks::cnn::GRAPH, &blocks::cnn::PLAN),
         model(blocks::step::GRAPH, &blocks::step::PLAN),
         model(blocks::words::GRAPH, &blocks::words::PLAN),
+        model(windows::shapes::GRAPH, &windows::shapes::PLAN),
+        model(windows::filters::GRAPH, &windows::filters::PLAN),
     ]
 }
 
@@ -57,7 +59,9 @@ impl Model {
         let max: Vec<usize> = self.graph.free.iter().map(|d| d.max).collect();
         match max.is_empty() {
             true => vec![vec![]],
-            false => [1, 2, 7, usize::MAX].map(|n| max.iter().map(|m| n.min(*m)).collect()).into(),
+            false => {
+                [1, 2, 7, usize::MAX].map(|n| self.graph.sizes_near(&vec![n; max.len()]).unwrap()).into()
+            }
         }
     }
 }
@@ -67,7 +71,7 @@ fn cpu_code_agrees_with_the_reference() {
     for model in all() {
         let name = &model.plan.model;
         for isa in [Isa::X86V3, Isa::Baseline] {
-            let bounds: Vec<usize> = model.graph.free.iter().map(|d| d.max).collect();
+            let bounds = model.graph.sizes_near(&vec![usize::MAX; model.graph.free.len()]).unwrap();
             let first = model.feeds(&bounds, 7);
             let weights = Weights::from_tensors(model.named("param").map(|name| {
                 let tensor = &first[name];

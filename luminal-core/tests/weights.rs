@@ -1,7 +1,6 @@
 //! Weight files: good ones load right, hostile ones are an error that names file, tensor and rule.
 
 use luminal_core::dtype::Dtype;
-use luminal_core::plan::{Param, Text};
 use luminal_core::weights::{StoredDtype, Weights};
 
 fn path(name: &str) -> String {
@@ -25,25 +24,15 @@ fn floats(data: &[u8]) -> Vec<f32> {
 }
 
 #[test]
-fn good_files_load_right() {
-    for name in ["plain", "data-at-an-odd-offset"] {
-        let weights = Weights::open(path(name)).unwrap();
-        let tensor = weights.tensor("w").unwrap();
-        assert_eq!((tensor.dtype, tensor.shape), (StoredDtype::F32, &[2, 2][..]));
-        assert_eq!(floats(tensor.data), [1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(weights.names().collect::<Vec<_>>(), ["w"]);
-        assert!(weights.tensor("v").is_none());
-    }
-
-    let weights = Weights::open(path("header-order-is-not-data-order")).unwrap();
-    assert_eq!(floats(weights.tensor("a").unwrap().data), [1.0, 2.0]);
-    assert_eq!(floats(weights.tensor("b").unwrap().data), [3.0, 4.0]);
-
-    let weights = Weights::open(path("unaligned-tensors")).unwrap();
-    assert_eq!(weights.tensor("a").unwrap().data, [7, 8, 9]);
-    assert_eq!(floats(weights.tensor("b").unwrap().data), [1.0, 2.0]);
-    assert_eq!(weights.tensor("c").unwrap().dtype, StoredDtype::BF16);
-    assert_eq!(weights.tensor("c").unwrap().data, [0x80, 0x3f, 0x00, 0xc0, 0x80, 0x7f]);
+fn a_file_is_mapped_and_names_what_it_has() {
+    let weights = Weights::open(path("plain")).unwrap();
+    let tensor = weights.tensor("w").unwrap();
+    assert_eq!((tensor.dtype, tensor.shape), (StoredDtype::F32, &[2, 2][..]));
+    assert_eq!(floats(tensor.data), [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(weights.names().collect::<Vec<_>>(), ["w"]);
+    assert!(weights.tensor("v").is_none());
+    let message = Weights::open(path("hole")).unwrap_err().to_string();
+    assert!(message.contains(&path("hole")) && message.contains("8 bytes before tensor `b`"), "{message}");
 }
 
 #[test]
@@ -52,41 +41,6 @@ fn files_in_the_binary() {
     assert_eq!(floats(weights.tensor("w").unwrap().data), [1.0, 2.0, 3.0, 4.0]);
     let message = luminal_core::include_weights!("data/weights/hole.safetensors").unwrap_err().to_string();
     assert!(message.contains("`data/weights/hole.safetensors`"), "{message}");
-}
-
-#[test]
-fn hostile_files_are_errors() {
-    let cases = [
-        ("header-length-2-64", "the header is said to have 18446744073709551615 bytes, but only 73 follow"),
-        ("header-length-2-63", "the header is said to have 9223372036854775808 bytes"),
-        ("header-length-2-40", "the header is said to have 1099511627776 bytes"),
-        ("header-longer-than-file", "the header is said to have 1000000 bytes"),
-        ("three-bytes", "are too few"),
-        ("header-is-an-array", "does not start with `{`"),
-        ("overlap", "tensors `a` and `b` overlap"),
-        ("hole", "8 bytes before tensor `b` belong to no tensor"),
-        ("trailing-bytes", "8 bytes at the end belong to no tensor"),
-        (
-            "shape-larger-than-data",
-            "tensor `t`: F32 [1000, 1000] needs 4000000 bytes, but its data range has 4",
-        ),
-        ("ends-before-it-begins", "tensor `t`: its data ends (0) before it begins (4)"),
-        ("elements-overflow", "tensor `t`: the number of elements of [4294967296, 4294967296] overflows"),
-        ("unknown-type-far-outside", "tensor `t`: unknown variant `Q9`"),
-        ("one-offset", "tensor `t`: invalid length 1"),
-    ];
-    for (name, rule) in cases {
-        let message = Weights::open(path(name)).unwrap_err().to_string();
-        assert!(message.contains(rule), "{name}: {message}");
-        assert!(message.contains(&path(name)), "{name}: {message}");
-    }
-}
-
-#[test]
-fn every_data_file_is_tested() {
-    let folder = format!("{}/tests/data/weights", env!("CARGO_MANIFEST_DIR"));
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(files.filter(|name| name.to_str().unwrap().ends_with(".safetensors")).count(), 4 + 14);
 }
 
 #[test]
@@ -120,7 +74,7 @@ fn broken_headers_are_errors() {
             "overflows",
         ),
         (r#"{"t":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}"#.into(), 1, "does not fill whole bytes"),
-        ("[".repeat(100_000), 0, "does not start with `{`"),
+        ("[".repeat(100_000), 0, "neither a safetensors file"),
         (format!("{{\"t\":{}", "[".repeat(100_000)), 0, "the header is not valid"),
     ];
     for (header, data, rule) in cases {
@@ -132,7 +86,7 @@ fn broken_headers_are_errors() {
     not_text[10] = 0xff;
     assert!(error(not_text).contains("not UTF-8"));
     assert!(error(vec![]).contains("0 bytes are too few"));
-    assert!(error(vec![0; 8]).contains("does not start with `{`"));
+    assert!(error(vec![0; 8]).contains("neither a safetensors file"));
 }
 
 #[test]
@@ -162,7 +116,7 @@ fn legal_but_rare() {
 /// Cutting a good file short, or changing any one byte of it, gives a result or an error, and nothing else.
 #[test]
 fn damaged_files_do_not_panic() {
-    for name in ["plain", "unaligned-tensors", "header-order-is-not-data-order"] {
+    for name in ["plain", "tensors-of-three-types"] {
         let good = std::fs::read(path(name)).unwrap();
         for length in 0..good.len() {
             assert!(Weights::from_bytes(good[..length].to_vec()).is_err(), "{name} cut at {length}");
@@ -174,7 +128,10 @@ fn damaged_files_do_not_panic() {
                 if let Ok(weights) = Weights::from_bytes(bytes) {
                     for tensor in weights.names().filter_map(|name| weights.tensor(name)) {
                         let elements: usize = tensor.shape.iter().product();
-                        assert_eq!(tensor.data.len() * 8, elements * tensor.dtype.bits());
+                        assert_eq!(
+                            tensor.data.len() * tensor.dtype.block().0,
+                            elements * tensor.dtype.block().1
+                        );
                     }
                 }
             }
@@ -187,86 +144,7 @@ fn files_that_cannot_be_read() {
     let message = Weights::open("no/such/file.safetensors").unwrap_err().to_string();
     assert!(message.contains("no/such/file.safetensors") && message.contains("cannot open"), "{message}");
     let message = Weights::open(env!("CARGO_MANIFEST_DIR")).unwrap_err().to_string();
-    assert!(message.contains("not a regular file"), "{message}");
-}
-
-fn param(name: &str, dtype: Dtype, shape: &[usize]) -> Param {
-    Param { name: Text::Owned(name.into()), dtype, shape: shape.to_vec().into(), packings: vec![].into() }
-}
-
-fn tensors(list: &[(&str, Dtype, &[usize])]) -> Weights {
-    let make = |(name, dtype, shape): &(&str, Dtype, &[usize])| {
-        let bytes = dtype.bytes() * shape.iter().product::<usize>();
-        (name.to_string(), *dtype, shape.to_vec(), vec![0; bytes])
-    };
-    Weights::from_tensors(list.iter().map(make)).unwrap()
-}
-
-#[test]
-fn one_error_lists_all_that_does_not_fit() {
-    let weights = tensors(&[
-        ("bias", Dtype::I32, &[10]),
-        ("extra", Dtype::F32, &[1]),
-        ("good", Dtype::F32, &[3]),
-        ("weight", Dtype::F32, &[10, 255]),
-    ]);
-    let params = [
-        param("absent", Dtype::F32, &[2, 3]),
-        param("bias", Dtype::F32, &[10]),
-        param("good", Dtype::F32, &[3]),
-        param("gone", Dtype::Bool, &[]),
-        param("weight", Dtype::F32, &[10, 256]),
-    ];
-    let message = weights.check("classify", &params).unwrap_err().to_string();
-    let expected = "\
-weight file `in memory` does not fit the model `classify`:
-  missing: `absent` f32 [2, 3]
-  missing: `gone` bool []
-  `bias`: the model asks for type F32 or F16 or BF16, the file has I32
-  `weight`: the model asks for shape [10, 256], the file has [10, 255]
-  in the file, but not asked for: `extra`";
-    assert_eq!(message, expected);
-    assert!(weights.check("classify", &params[2..3]).is_ok(), "tensors that are not asked for are allowed");
-}
-
-#[test]
-fn a_prefix_is_found_and_can_be_mended() {
-    let long = tensors(&[("model.a.w", Dtype::F32, &[1]), ("model.b.w", Dtype::F32, &[2])]);
-    let short = tensors(&[("a.w", Dtype::F32, &[1]), ("b.w", Dtype::F32, &[2])]);
-    let asks_short = [param("a.w", Dtype::F32, &[1]), param("b.w", Dtype::F32, &[2])];
-    let asks_long = [param("model.a.w", Dtype::F32, &[1]), param("model.b.w", Dtype::F32, &[2])];
-
-    let message = long.check("m", &asks_short).unwrap_err().to_string();
-    assert!(message.contains("the file has `model.a.w`, the model asks for `a.w`"), "{message}");
-    assert!(message.contains("weights.without_prefix(\"model.\")"), "{message}");
-    long.without_prefix("model.").unwrap().check("m", &asks_short).unwrap();
-
-    let message = short.check("m", &asks_long).unwrap_err().to_string();
-    assert!(message.contains("the file has `a.w`, the model asks for `model.a.w`"), "{message}");
-    assert!(message.contains("weights.with_prefix(\"model.\")"), "{message}");
-    short.with_prefix("model.").unwrap().check("m", &asks_long).unwrap();
-}
-
-#[test]
-fn no_prefix_is_made_up() {
-    // `raw` ends with `w`, and only one of the two names lacks the prefix.
-    let weights = tensors(&[("raw", Dtype::F32, &[1]), ("a.w", Dtype::F32, &[1]), ("b", Dtype::F32, &[1])]);
-    for missing in ["w2", "aw", "w"] {
-        let message = weights.check("m", &[param("a.w", Dtype::F32, &[1]), param(missing, Dtype::F32, &[1])]);
-        let message = message.unwrap_err().to_string();
-        assert_eq!(message.contains("prefix"), missing == "w", "{message}");
-        assert!(!message.contains("`ra`"), "{message}");
-    }
-    let message = weights.check("m", &[param("a.w", Dtype::F32, &[1]), param("x.b", Dtype::F32, &[1])]);
-    let message = message.unwrap_err().to_string();
-    assert!(!message.contains("prefix"), "the other name would be lost: {message}");
-}
-
-#[test]
-fn renaming_two_tensors_to_one_name_is_an_error() {
-    let weights = tensors(&[("x.a", Dtype::F32, &[1]), ("a", Dtype::F32, &[1])]);
-    let message = weights.without_prefix("x.").unwrap_err().to_string();
-    assert!(message.contains("two tensors are renamed to `a`"), "{message}");
+    assert!(message.contains("weight folder") && message.contains("it holds no"), "{message}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn check_version(
     for (unit, kernel) in compiled.units.list.iter().zip(plan.kernels.to_mut()) {
         let function = loaded.kernel(&format!("{}{}", kernel.name, version.suffix))?;
         // SAFETY: the function was compiled from the text of this unit's program.
-        let result = unsafe { check::check_kernel(unit, function, &model.graph.free, SEED) };
+        let result = unsafe { check::check_kernel(unit, function, &model.graph, SEED) };
         if let Err(error) = result {
             return Err(wrong(folder, model, &check::reproducer(unit, &error, text), &error));
         }
@@ -144,7 +144,13 @@ fn cuda(compiled: &mut Compiled) -> Result<String> {
 
 /// What was found, for those who want to look: each kernel in index notation and as a tile program.
 fn report(compiled: &Compiled) -> String {
-    let mut text = format!("{}\n", compiled.found);
+    let mut text = String::new();
+    for (found, times) in &compiled.found {
+        if compiled.found.len() > 1 {
+            text += &format!("== a region of the model, {times} times\n");
+        }
+        text += &format!("{found}\n");
+    }
     for unit in &compiled.units.list {
         text += &format!(
             "\n== {}: {}\nbest of {} schedules by the model, predicted {:.2} us\n\n{}\n\n{}\n",

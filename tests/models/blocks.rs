@@ -46,7 +46,7 @@ pub struct Cnn {
 pub fn cnn(image: Tensor<(D<2>, D<3>, D<11>, D<7>)>, net: &Cnn) -> Tensor<(D<2>, D<4>)> {
     let x: Tensor<(D<2>, D<5>, D<11>, D<7>)> = net.first.forward(image).relu();
     let x: Tensor<(D<2>, D<6>, D<5>, D<3>)> = net.second.forward(x).sigmoid();
-    let x: Tensor<(D<2>, D<6>, D<2>, D<1>)> = x.max_pool2d(pool::<2>());
+    let x: Tensor<(D<2>, D<6>, D<2>, D<1>)> = x.max_pool2d(pool(2));
     net.out.forward(x.reshape::<(D<2>, D<12>)>())
 }
 

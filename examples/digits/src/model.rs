@@ -22,9 +22,9 @@ pub struct Digits {
 pub fn classify(image: Tensor<(D<1>, D<1>, D<8>, D<8>)>, net: &Digits) -> Tensor<(D<1>, D<10>)> {
     let x: Tensor<(D<1>, D<16>, D<8>, D<8>)> = net.conv1.forward(image).relu();
     let x: Tensor<(D<1>, D<32>, D<8>, D<8>)> = net.conv2.forward(x).relu();
-    let x: Tensor<(D<1>, D<32>, D<4>, D<4>)> = x.max_pool2d(pool::<2>());
+    let x: Tensor<(D<1>, D<32>, D<4>, D<4>)> = x.max_pool2d(pool(2));
     let x: Tensor<(D<1>, D<64>, D<4>, D<4>)> = net.conv3.forward(x).relu();
-    let x: Tensor<(D<1>, D<64>, D<2>, D<2>)> = x.max_pool2d(pool::<2>());
+    let x: Tensor<(D<1>, D<64>, D<2>, D<2>)> = x.max_pool2d(pool(2));
     let x: Tensor<(D<1>, D<256>)> = x.reshape();
     net.fc2.forward(net.fc1.forward(x).relu()).softmax(Axis::<1>)
 }

@@ -49,6 +49,7 @@ pub fn plan(graph: &Graph, program: &Program, units: &Units, options: &Options) 
     Ok(Plan {
         model: options.model.clone().into(),
         free: graph.free.iter().map(|d| Free { name: d.name.clone().into(), max: d.max }).collect(),
+        relations: graph.all_relations().into(),
         inputs: inputs.into(),
         outputs: outputs.into(),
         states: states.into(),
@@ -208,8 +209,10 @@ impl Assembler<'_> {
                 .into_iter()
                 .flatten()
                 .map(|(storage, buffer)| Packing { buffer: *buffer, storage: digits(storage).into() });
+            let tied = self.graph.ties.iter().filter(|(_, param)| param == name);
             params.push(Param {
                 name: name.clone().into(),
+                aliases: tied.map(|(field, _)| field.clone().into()).collect::<Vec<_>>().into(),
                 dtype: node.dtype,
                 shape: node.shape.iter().map(|&d| d.max()).collect::<Vec<_>>().into(),
                 packings: packings.collect::<Vec<_>>().into(),

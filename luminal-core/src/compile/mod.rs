@@ -4,6 +4,7 @@
 
 mod assemble;
 pub mod check;
+mod join;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -16,7 +17,9 @@ use crate::error::{Error, Result};
 use crate::graph::{FreeDim, Graph};
 use crate::kernel::schedule::Machine;
 use crate::plan::Plan;
-use crate::search::{self, Found, lower};
+use crate::search::{self, Found, lower, regions};
+use join::Join;
+use std::collections::BTreeMap;
 
 /// False if this crate was compiled without optimisation: then the search takes several times as long.
 pub const IS_OPTIMISED: bool = !matches!(env!("LUMINAL_CORE_OPT_LEVEL").as_bytes(), b"0");
@@ -39,8 +42,9 @@ pub struct Options {
 pub struct Compiled {
     /// Sizes known at run time only.
     pub free: Vec<FreeDim>,
-    /// The chosen variant and its kernels as sets of terms.
-    pub found: Found,
+    /// For each distinct region of the model the chosen variant and its kernels as sets of terms, and how many regions
+    /// are like it.
+    pub found: Vec<(Found, usize)>,
     /// The kernels in index notation, with the tensors between them.
     pub program: lower::Program,
     /// The distinct kernels with their schedules and tile programs.
@@ -62,9 +66,23 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     {
         return Err(Error::new(format!("elements of type {} are not compiled yet", node.dtype)));
     }
-    let found = search::search(graph, &search::Options { fuse: options.fuse, ..Default::default() })
-        .map_err(|e| Error::new(e.to_string()))?;
-    let program = lower::lower(graph, &found, &lower::Options::default())?;
+    let mut distinct: BTreeMap<u128, (usize, lower::Program)> = BTreeMap::new();
+    let mut found: Vec<(Found, usize)> = vec![];
+    let mut join = Join::new(graph);
+    for region in regions::cut(graph) {
+        let hash = region.graph.stable_hash();
+        if !distinct.contains_key(&hash) {
+            let options = search::Options { fuse: options.fuse, ..Default::default() };
+            let best = search::search(&region.graph, &options)?;
+            let program = lower::lower(&region.graph, &best, &lower::Options::default())?;
+            distinct.insert(hash, (found.len(), program));
+            found.push((best, 0));
+        }
+        let (number, program) = &distinct[&hash];
+        found[*number].1 += 1;
+        join.add(&region, program)?;
+    }
+    let program = join.finish()?;
     let units = units::schedule(graph, &program, options)?;
     let plan = assemble::plan(graph, &program, &units, options)?;
     plan.check().map_err(|e| Error::new(format!("the plan of `{}` is not sound: {e}", options.model)))?;

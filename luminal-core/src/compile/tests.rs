@@ -1,12 +1,16 @@
 //! The whole road, without a build script: graphs to C, compiled, loaded and checked as a build does.
 
+mod movement;
+
 use super::check::{check_kernel, check_model};
 use super::*;
 use crate::codegen;
+use crate::dtype::Dtype;
 use crate::graph::{Dim, samples};
 use crate::plan::{Executable, Isa, KernelFn};
 use crate::runtime::Device;
-use crate::search::testing::{cases, models};
+use crate::search::testing::models::Sizes;
+use crate::search::testing::{cases, deep, models, windows};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -49,7 +53,7 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
         // SAFETY: the symbol is a kernel with this signature.
         let function = unsafe { *loaded.get::<KernelFn>(kernel.name.as_bytes()).unwrap() };
         // SAFETY: it was compiled from this unit's program.
-        let result = unsafe { check_kernel(unit, function, &graph.free, 9) };
+        let result = unsafe { check_kernel(unit, function, graph, 9) };
         result.unwrap_or_else(|e| {
             panic!("{name}, fuse = {fuse}: {e}\n{}\n{}\n{graph}", unit.kernel, unit.program)
         });
@@ -58,7 +62,7 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
     // SAFETY: every kernel of the plan was just compiled for it.
     let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
     let result = check_model(graph, plan, Device::cpu(), 9);
-    result.unwrap_or_else(|e| panic!("{name}, fuse = {fuse}: {e}\n{plan}\n{graph}\n{}", compiled.found));
+    result.unwrap_or_else(|e| panic!("{name}, fuse = {fuse}: {e}\n{plan}\n{graph}\n{}", compiled.found[0].0));
     // Unloaded before its file is removed: the loader knows libraries by inode, and the next file may get the same. The
     // plan still points into it, but nobody runs that any more.
     drop(loaded);
@@ -77,9 +81,30 @@ fn build(source: &PathBuf, library: &PathBuf) {
 #[test]
 fn test_graphs_take_the_whole_road() {
     let all = models::small().into_iter().map(|(name, graph)| (name.to_string(), graph));
-    for (name, graph) in all.chain(cases::folds()).chain(cases::views()).filter(|(_, graph)| is_model(graph))
-    {
+    let all = all.chain(cases::folds()).chain(cases::views()).chain(windows());
+    for (name, graph) in all.filter(|(_, graph)| is_model(graph)) {
         check(&name, &graph, true);
+    }
+}
+
+/// Models of many layers, cut into regions of which equal ones are searched once.
+#[test]
+fn deep_models_take_the_whole_road() {
+    let z = Sizes::SMALL;
+    let mut decoder = deep::llama(Sizes { s: 1, ..z }, 5, 11, Some(7));
+    // Something must tell the length.
+    let length = decoder.free_dim("Length", 7);
+    decoder.input("window", &[length], Dtype::Bool);
+    for (name, graph) in [
+        ("deep bert", deep::bert(z, 5, 11)),
+        ("deep llama", deep::llama(z, 5, 11, None)),
+        ("deep llama, decode", decoder),
+        ("deep vision", deep::vision(8, &[2, 3, 4], 2)),
+    ] {
+        let compiled = compile(&graph, &options(true)).unwrap();
+        assert!(compiled.found.len() > 1, "{name} is one region");
+        assert!(compiled.units.list.len() < compiled.program.kernels.len(), "{name}: no kernel is shared");
+        check(name, &graph, true);
     }
 }
 
@@ -145,7 +170,7 @@ fn the_check_of_a_build_finds_wrong_kernels() {
         // SAFETY: the symbol is a kernel with this signature.
         let function = unsafe { *loaded.get::<KernelFn>(b"k_0").unwrap() };
         // SAFETY: compiled from this unit's program, changed in ways that stay within the guards of the arguments.
-        let result = unsafe { check_kernel(unit, function, &graph.free, 9) };
+        let result = unsafe { check_kernel(unit, function, &graph, 9) };
         assert_eq!(result.is_ok(), from.is_empty(), "{what}: {result:?}");
     }
     let _ = std::fs::remove_dir_all(folder);

@@ -133,13 +133,33 @@ impl Graph {
         self.push(Op::Merge(x, axis), shape, self.nodes[x].dtype)
     }
 
-    /// An axis of known size becomes (position, tap).
+    /// An axis becomes (position, tap). The number of positions of a free axis is a free size that every run computes.
     pub fn window(&mut self, x: NodeId, axis: usize, taps: usize, stride: usize, dilation: usize) -> NodeId {
-        let mut shape = self.shape(x);
-        let Dim::Fixed(n) = shape[axis] else { panic!("window over a free dimension") };
         let reach = (taps - 1) * dilation + 1;
-        assert!(taps > 0 && stride > 0 && n >= reach, "window of {reach} over {n}");
-        shape[axis] = Dim::Fixed((n - reach) / stride + 1);
+        let positions = match self.nodes[x].shape[axis] {
+            Dim::Fixed(n) => {
+                assert!(taps > 0 && stride > 0 && n >= reach, "window of {reach} over {n}");
+                Dim::Fixed((n - reach) / stride + 1)
+            }
+            n => self.derived(&[(1, n)], stride as i64 - reach as i64, stride),
+        };
+        self.window_to(x, axis, taps, stride, dilation, positions)
+    }
+
+    /// As [`Graph::window`], with the number of positions, which is recorded.
+    pub fn window_to(
+        &mut self,
+        x: NodeId,
+        axis: usize,
+        taps: usize,
+        stride: usize,
+        dilation: usize,
+        positions: Dim,
+    ) -> NodeId {
+        let reach = (taps - 1) * dilation + 1;
+        let mut shape = self.shape(x);
+        self.relate_equal(positions, &[(1, shape[axis])], stride as i64 - reach as i64, stride);
+        shape[axis] = positions;
         shape.insert(axis + 1, Dim::Fixed(taps));
         self.push(Op::Window { x, axis, stride, dilation }, shape, self.nodes[x].dtype)
     }

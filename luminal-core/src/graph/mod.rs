@@ -7,6 +7,7 @@ mod build;
 pub mod hash;
 mod op;
 mod parse;
+mod relation;
 #[cfg(test)]
 pub(crate) mod samples;
 mod text;
@@ -14,6 +15,8 @@ mod verify;
 
 pub use op::{Binary, Op, Reduce, Unary};
 pub use parse::ParseError;
+pub(crate) use relation::determined;
+pub use relation::{Relation, Rule, Term};
 pub use verify::VerifyError;
 
 use crate::dtype::Dtype;
@@ -95,10 +98,15 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Sizes known at run time only.
     pub free: Vec<FreeDim>,
+    /// What holds between these sizes in every run.
+    pub relations: Vec<Relation>,
     /// Named results, in the order of the model's return type.
     pub outputs: Vec<(String, NodeId)>,
     /// `(state, value)`: after a run the state holds the value. All writes are parallel.
     pub writes: Vec<(NodeId, NodeId)>,
+    /// `(field, param)`: the names of tied fields and those of the parameters that they are. A weight file may have the
+    /// tensor under either name.
+    pub ties: Vec<(String, String)>,
 }
 
 impl Graph {

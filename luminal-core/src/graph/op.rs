@@ -129,6 +129,34 @@ impl Op {
         }
     }
 
+    /// The same operation on other operands, asked for in order.
+    pub fn with_operands(&self, mut new: impl FnMut(NodeId) -> NodeId) -> Op {
+        let mut op = self.clone();
+        match &mut op {
+            Op::Input(_) | Op::Param(_) | Op::State(_) | Op::Const(_) | Op::Iota => {}
+            Op::Unary(_, x)
+            | Op::Reduce(_, x, _)
+            | Op::Cast(x)
+            | Op::Permute(x, _)
+            | Op::Expand(x, _)
+            | Op::Slice { x, .. }
+            | Op::Pad { x, .. }
+            | Op::Split(x, _)
+            | Op::Merge(x, _)
+            | Op::Window { x, .. } => *x = new(*x),
+            Op::Binary(_, x, y) | Op::Gather(x, y) => {
+                *x = new(*x);
+                *y = new(*y);
+            }
+            Op::Select(c, x, y) => {
+                *c = new(*c);
+                *x = new(*x);
+                *y = new(*y);
+            }
+        }
+        op
+    }
+
     /// True for operations that only rename or repeat elements: they never become memory traffic by themselves.
     pub fn is_view(&self) -> bool {
         matches!(

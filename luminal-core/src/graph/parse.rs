@@ -3,7 +3,7 @@
 //! Parsing checks the form only; [`Graph::verify`] checks the meaning.
 
 use super::text::HEADER;
-use super::{Binary, Dim, FreeDim, Graph, Node, NodeId, Op, Reduce, Unary};
+use super::{Binary, Dim, FreeDim, Graph, Node, NodeId, Op, Reduce, Relation, Rule, Term, Unary};
 use crate::dtype::Dtype;
 use std::fmt::{self, Display, Formatter};
 
@@ -89,6 +89,10 @@ fn parse_line(line: &str, graph: &mut Graph) -> Result<(), String> {
                 let max = cursor.field("max")?;
                 graph.free.push(FreeDim { name, max });
             }
+            "relation" => {
+                let relation = cursor.relation(&graph.free)?;
+                graph.relations.push(relation);
+            }
             "output" => {
                 let name = cursor.name()?;
                 graph.outputs.push((name, cursor.node()?));
@@ -97,9 +101,15 @@ fn parse_line(line: &str, graph: &mut Graph) -> Result<(), String> {
                 let state = cursor.node()?;
                 graph.writes.push((state, cursor.node()?));
             }
+            "tied" => {
+                let field = cursor.name()?;
+                graph.ties.push((field, cursor.name()?));
+            }
             word => {
                 let found = shortened(word);
-                return Err(format!("expected `free`, `%`, `output` or `write`, found `{found}`"));
+                return Err(format!(
+                    "expected `free`, `relation`, `%`, `output` or `write`, found `{found}`"
+                ));
             }
         }
     }
@@ -252,6 +262,62 @@ impl<'a> Cursor<'a> {
         match free.get(index) {
             Some(dim) => Ok(Dim::Free { index, max: dim.max }),
             None => Err(format!("free dimension `d{index}` is not declared above")),
+        }
+    }
+
+    /// `d2 = d0 + 3 * d1 - 2`, `d1 <= (d0 + 1) / 2`.
+    fn relation(&mut self, free: &[FreeDim]) -> Result<Relation, String> {
+        let left = self.dim(free)?;
+        let rule = if self.accept("<=") {
+            Rule::AtMost
+        } else {
+            self.symbol('=')?;
+            Rule::Equal
+        };
+        let divided = self.accept("(");
+        let (terms, plus) = self.sum(free)?;
+        let over = if divided {
+            self.symbol(')')?;
+            self.symbol('/')?;
+            self.integer()?
+        } else {
+            1
+        };
+        Ok(Relation { left, rule, terms: terms.into(), plus, over, origin: None })
+    }
+
+    /// Multiples of free dimensions, then perhaps a number.
+    fn sum(&mut self, free: &[FreeDim]) -> Result<(Vec<Term>, i64), String> {
+        let mut terms = vec![];
+        loop {
+            let factor = if self.peek().starts_with('d') { None } else { Some(self.integer()?) };
+            if let Some(number) = factor
+                && !self.accept("*")
+            {
+                let number = i64::try_from(number).map_err(|_| format!("`{number}` is too large"))?;
+                return Ok((terms, number));
+            }
+            let Dim::Free { index, .. } = self.dim(free)? else { return self.expected("a free dimension") };
+            terms.push(Term { factor: factor.unwrap_or(1), free: index });
+            if self.accept("-") {
+                let number = self.integer()?;
+                let number = i64::try_from(number).map_err(|_| format!("`{number}` is too large"))?;
+                return Ok((terms, -number));
+            }
+            if !self.accept("+") {
+                return Ok((terms, 0));
+            }
+        }
+    }
+
+    /// Takes this text if it comes next.
+    fn accept(&mut self, text: &str) -> bool {
+        match self.peek().strip_prefix(text) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
         }
     }
 
@@ -420,7 +486,7 @@ mod tests {
             "line 2 of a graph: expected `luminal graph 1`, found `luminal graph 2`"
         );
         let cases = [
-            ("hello", "expected `free`, `%`, `output` or `write`, found `hello`"),
+            ("hello", "expected `free`, `relation`, `%`, `output` or `write`, found `hello`"),
             ("?", "expected a word, found `?`"),
             ("%2 = iota : i32[1]", "expected node %1, found %2"),
             ("%1 iota : i32[1]", "expected `=`, found `iota : i32[1]`"),

@@ -97,6 +97,9 @@ impl Display for Graph {
         for (index, free) in self.free.iter().enumerate() {
             writeln!(f, "free d{index} {} max {}", Quoted(&free.name), free.max)?;
         }
+        for relation in &self.relations {
+            writeln!(f, "relation {relation}")?;
+        }
         for (id, node) in self.nodes.iter().enumerate() {
             writeln!(f, "%{id} = {node}")?;
         }
@@ -105,6 +108,9 @@ impl Display for Graph {
         }
         for (state, value) in &self.writes {
             writeln!(f, "write %{state} %{value}")?;
+        }
+        for (field, param) in &self.ties {
+            writeln!(f, "tied {} {}", Quoted(field), Quoted(param))?;
         }
         Ok(())
     }

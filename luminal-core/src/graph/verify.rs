@@ -1,5 +1,6 @@
 //! Checks that a graph is well formed. Every stage below relies on these rules instead of checking them again.
 
+use super::relation::{Relation, Rule as Sign, Term};
 use super::text::{Number, Quoted, Shape};
 use super::{Binary, Dim, Graph, Node, NodeId, Op, Origin, Reduce};
 use crate::dtype::Dtype;
@@ -8,6 +9,8 @@ use std::fmt::{self, Display, Formatter};
 
 /// A tensor must be addressable: its size in bytes fits in `isize`.
 const MOST_ELEMENTS: usize = isize::MAX as usize / 8;
+/// Numbers of relations are as small as sizes of tensors, so that no sum overflows.
+const MOST_FACTOR: usize = 1 << 40;
 
 /// The rule that a graph breaks, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +64,9 @@ impl Graph {
     /// What depends on the sizes of free dimensions at run time is checked by [`Graph::check_sizes`].
     pub fn verify(&self) -> Result<(), VerifyError> {
         self.verify_free_dims().map_err(|rule| self.error(None, "free dimension", rule))?;
+        for relation in &self.relations {
+            self.verify_relation(relation).map_err(|rule| self.relation_error(relation, rule))?;
+        }
         for (id, node) in self.nodes.iter().enumerate() {
             self.verify_node(id, node).map_err(|rule| self.node_error(id, rule))?;
         }
@@ -69,10 +75,13 @@ impl Graph {
         self.verify_writes().map_err(|rule| self.error(None, "write", rule))
     }
 
-    /// Checks the sizes of the free dimensions, one for each of [`Graph::free`]: each within its bound, and slices and
-    /// pads between axes of different free sizes in range. The graph is verified.
+    /// Checks the sizes of the free dimensions, one for each of [`Graph::free`]: each within its bound, all relations
+    /// fulfilled, and slices, pads and windows between axes of different free sizes in range. The graph is verified.
     pub fn check_sizes(&self, free: &[usize]) -> Result<(), VerifyError> {
         self.check_bounds(free).map_err(|rule| self.error(None, "free dimension", rule))?;
+        for relation in &self.relations {
+            self.check_relation(relation, free).map_err(|rule| self.relation_error(relation, rule))?;
+        }
         for (id, node) in self.nodes.iter().enumerate() {
             self.check_node_sizes(node, free).map_err(|rule| self.node_error(id, rule))?;
         }
@@ -86,6 +95,33 @@ impl Graph {
 
     fn node_error(&self, id: NodeId, rule: String) -> VerifyError {
         self.error(Some(id), self.nodes[id].op.name(), rule)
+    }
+
+    fn relation_error(&self, relation: &Relation, rule: String) -> VerifyError {
+        VerifyError { node: None, op: "relation".into(), rule, origin: relation.origin.clone() }
+    }
+
+    fn check_relation(&self, relation: &Relation, free: &[usize]) -> Rule {
+        let fits = relation.holds(free);
+        require!(fits, "{}", relation.complaint(|free| self.free[free].name.clone(), free));
+        Ok(())
+    }
+
+    fn verify_relation(&self, relation: &Relation) -> Rule {
+        self.verify_dim(relation.left)?;
+        require!(!relation.terms.is_empty(), "the right side must have at least one free dimension");
+        for Term { factor, free } in relation.terms.iter() {
+            let declared = self.free.len();
+            require!(*free < declared, "it has free dimension d{free}, but the graph declares {declared}");
+            require!((1..=MOST_FACTOR).contains(factor), "the factor {factor} must be 1 to {MOST_FACTOR}");
+        }
+        let (over, plus) = (relation.over, relation.plus);
+        require!((1..=MOST_FACTOR).contains(&over), "the divisor {over} must be 1 to {MOST_FACTOR}");
+        require!(
+            plus.unsigned_abs() <= MOST_FACTOR as u64,
+            "the number {plus} must be at most {MOST_FACTOR}"
+        );
+        Ok(())
     }
 
     fn verify_free_dims(&self) -> Rule {
@@ -244,9 +280,8 @@ impl Graph {
             Op::Window { axis, stride, dilation, .. } => {
                 require_axis(x, *axis)?;
                 expect_others(node, &x.shape, *axis, 1, 2)?;
-                let [n] = fixed([x.shape[*axis]])?;
-                let [positions, taps] = fixed([node.shape[*axis], node.shape[*axis + 1]])?;
-                verify_window(n, positions, taps, *stride, *dilation)
+                let [taps] = fixed([node.shape[*axis + 1]])?;
+                verify_window(x.shape[*axis], node.shape[*axis], taps, *stride, *dilation)
             }
             _ => unreachable!("every other operation is checked by verify_op"),
         }
@@ -307,17 +342,39 @@ impl Graph {
     }
 
     fn check_node_sizes(&self, node: &Node, free: &[usize]) -> Rule {
-        match &node.op {
-            Op::Slice { x, axis, start, step } => {
-                let [from, to] = [&self.nodes[*x], node].map(|node| node.shape[*axis].size(free));
-                slice_in_range(from, to, *start, *step)
-            }
-            Op::Pad { x, axis, before, .. } => {
-                let [from, to] = [&self.nodes[*x], node].map(|node| node.shape[*axis].size(free));
-                pad_in_range(from, to, *before)
-            }
-            _ => Ok(()),
+        implied(self, node).map_or(Ok(()), |relation| self.check_relation(&relation, free))
+    }
+}
+
+/// What must hold between the free sizes of a view's axis; none if it holds at all sizes up to the bounds.
+pub(super) fn implied(graph: &Graph, node: &Node) -> Option<Relation> {
+    let x = |x: &NodeId, axis: &usize| (graph.nodes[*x].shape[*axis], node.shape[*axis]);
+    // Longer steps than any axis are as good as the longest.
+    let number = |n: &usize| (*n).min(MOST_FACTOR) as i64;
+    let at_most = |left: Dim, right: Dim, plus: i64, over: i64| {
+        let Dim::Free { index: free, .. } = right else { return None };
+        let itself = matches!(left, Dim::Free { index, .. } if index == free);
+        let (terms, over) = (vec![Term { factor: 1, free }].into(), over as usize);
+        (!itself).then_some(Relation { left, rule: Sign::AtMost, terms, plus, over, origin: None })
+    };
+    match &node.op {
+        // As many steps as there is room for, the first one included.
+        Op::Slice { x: operand, axis, start, step } => {
+            let (from, to) = x(operand, axis);
+            at_most(to, from, number(step) - 1 - number(start), number(step))
         }
+        Op::Pad { x: operand, axis, before, .. } => {
+            let (from, to) = x(operand, axis);
+            // An operand of 0 elements needs no room; a fixed one is checked at the bound, and must fit at run time.
+            at_most(from, to, -number(before), 1)
+        }
+        Op::Window { x: operand, axis, stride, dilation } => {
+            let (from, positions) = x(operand, axis);
+            let taps = node.shape[axis + 1].max();
+            let reach = number(&(taps - 1).saturating_mul(*dilation).saturating_add(1));
+            at_most(positions, from, number(stride) - reach, number(stride))
+        }
+        _ => None,
     }
 }
 
@@ -386,7 +443,7 @@ fn fixed<const N: usize>(dims: [Dim; N]) -> Result<[usize; N], String> {
     let mut sizes = [0; N];
     for (size, dim) in sizes.iter_mut().zip(dims) {
         let Dim::Fixed(n) = dim else {
-            return Err(format!("free dimension {dim} cannot be split, merged or windowed"));
+            return Err(format!("free dimension {dim} cannot be split, merged or a number of taps"));
         };
         *size = n;
     }
@@ -438,17 +495,31 @@ fn pad_in_range(from: usize, to: usize, before: usize) -> Rule {
     Ok(())
 }
 
-fn verify_window(n: usize, positions: usize, taps: usize, stride: usize, dilation: usize) -> Rule {
+/// Fixed sizes must be right; of free ones what can be known before run time: the window fits always, or at the bound.
+fn verify_window(from: Dim, to: Dim, taps: usize, stride: usize, dilation: usize) -> Rule {
     require!(taps > 0, "a window must have at least 1 tap");
     require!(stride > 0, "the stride must be at least 1");
     require!(dilation > 0, "the dilation must be at least 1");
+    let (n, positions) = (from.max(), to.max());
     let reach = (taps - 1).checked_mul(dilation).and_then(|distance| distance.checked_add(1));
-    let Some(room) = reach.and_then(|reach| n.checked_sub(reach)) else {
+    let room = reach.and_then(|reach| n.checked_sub(reach));
+    if let (Dim::Free { .. }, Dim::Free { .. }) = (from, to) {
+        require!(
+            from != to || reach == Some(1),
+            "{taps} taps with dilation {dilation} do not fit in each of {to}"
+        );
+        return Ok(());
+    }
+    let Some(room) = room else {
         return Err(format!("{taps} taps with dilation {dilation} do not fit in an axis of {n}"));
     };
     let expected = room / stride + 1;
+    let fits = match (from, to) {
+        (Dim::Fixed(_), Dim::Fixed(_)) => positions == expected,
+        _ => positions <= expected,
+    };
     require!(
-        positions == expected,
+        fits,
         "{taps} taps with stride {stride} and dilation {dilation} have {expected} positions in an axis of {n}, \
          not {positions}"
     );

@@ -1,8 +1,8 @@
 //! A plan as Rust source: what the program of the user includes.
 
 use super::{
-    Access, Buffer, CudaLaunch, Digit, Dim, Free, GridAxis, Isa, Kernel, Launch, Packing, Param, Place, Plan,
-    Port,
+    Access, Buffer, CudaLaunch, Digit, Dim, Free, GridAxis, Isa, Kernel, Launch, Origin, Packing, Param,
+    Place, Plan, Port, Relation, Rule, Term,
 };
 use crate::dtype::Dtype;
 use std::fmt::Write;
@@ -49,6 +49,7 @@ pub fn emit(plan: &Plan, symbols: &[Vec<(Isa, String)>], files: &Files<'_>) -> S
     source.open("plan: Plan {");
     source.field("model", text(&plan.model));
     source.list("free", plan.free.iter().map(free));
+    source.list("relations", plan.relations.iter().map(relation));
     source.list("inputs", plan.inputs.iter().map(port));
     source.list("outputs", plan.outputs.iter().map(port));
     source.list("states", plan.states.iter().map(port));
@@ -132,6 +133,23 @@ fn free(free: &Free) -> String {
     format!("Free {{ name: {}, max: {} }}", text(&free.name), free.max)
 }
 
+fn relation(relation: &Relation) -> String {
+    let rule = if relation.rule == Rule::Equal { "Equal" } else { "AtMost" };
+    let term = |Term { factor, free }: &Term| format!("Term {{ factor: {factor}, free: {free} }}");
+    let origin = |Origin { op, file, line, column }: &Origin| {
+        let (op, file) = (text(op), text(file));
+        format!("Some(Origin {{ op: {op}, file: {file}, line: {line}, column: {column} }})")
+    };
+    format!(
+        "Relation {{ left: {}, rule: Rule::{rule}, terms: {}, plus: {}, over: {}, origin: {} }}",
+        dim(&relation.left),
+        list(&relation.terms, term),
+        relation.plus,
+        relation.over,
+        relation.origin.as_ref().map_or("None".into(), origin)
+    )
+}
+
 fn dim(dim: &Dim) -> String {
     match dim {
         Dim::Fixed(size) => format!("Dim::Fixed({size})"),
@@ -161,8 +179,9 @@ fn packing(packing: &Packing) -> String {
 
 fn param(param: &Param) -> String {
     format!(
-        "Param {{ name: {}, dtype: {}, shape: {}, packings: {} }}",
+        "Param {{ name: {}, aliases: {}, dtype: {}, shape: {}, packings: {} }}",
         text(&param.name),
+        list(&param.aliases, |alias| text(alias)),
         dtype(param.dtype),
         list(&param.shape, usize::to_string),
         list(&param.packings, packing)

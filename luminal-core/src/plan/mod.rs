@@ -23,6 +23,8 @@ pub type List<T> = Cow<'static, [T]>;
 
 /// One size of a port, as in [`crate::graph::Dim`].
 pub use crate::graph::Dim;
+/// Rules between free sizes, as in [`crate::graph`].
+pub use crate::graph::{Origin, Relation, Rule, Term};
 
 /// A free dimension of the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +71,8 @@ pub struct Packing {
 pub struct Param {
     /// Name in the weight file.
     pub name: Text,
+    /// Names of fields that are tied to it: the file may have it under one of them, or copies.
+    pub aliases: List<Text>,
     /// Element type.
     pub dtype: Dtype,
     /// Sizes.
@@ -105,7 +109,7 @@ pub struct Buffer {
 ///
 /// # Safety
 /// `buffers` has one valid pointer for each argument of the kernel, `sizes` one entry for each free dimension of the
-/// plan, each within its bound, and `0 <= begin <= end <= grid`.
+/// plan, each within its bound and all as [`Plan::relations`] demand, and `0 <= begin <= end <= grid`.
 pub type KernelFn = unsafe extern "C" fn(buffers: *const *mut u8, sizes: *const i64, begin: i64, end: i64);
 
 /// Instruction set of one compiled version of a kernel.
@@ -196,6 +200,8 @@ pub struct Plan {
     pub model: Text,
     /// Sizes known at run time only.
     pub free: List<Free>,
+    /// What every run checks between them, and how sizes that are in no input follow from others.
+    pub relations: List<Relation>,
     /// What `run` takes, in order.
     pub inputs: List<Port>,
     /// What `run` returns, in order.

@@ -85,6 +85,11 @@ impl fmt::Display for Plan {
         self.write_ports(f, "input", &self.inputs)?;
         self.write_ports(f, "output", &self.outputs)?;
         self.write_ports(f, "state", &self.states)?;
+        for relation in self.relations.iter() {
+            let name =
+                |free: usize| self.free.get(free).map_or("?".to_string(), |free| free.name.to_string());
+            writeln!(f, "  size    {}", relation.text(name))?;
+        }
         self.write_launches(f, "once, at load", &self.load)?;
         self.write_launches(f, "each run", &self.run)?;
         let intermediates: Vec<usize> =

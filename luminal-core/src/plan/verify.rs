@@ -2,6 +2,7 @@
 
 use super::{Access, Buffer, Digit, Dim, GridAxis, Launch, List, Param, Place, Plan, Port};
 use crate::error::{Error, Result};
+use crate::graph::determined;
 use std::collections::BTreeSet;
 
 /// Every buffer starts at a multiple of this.
@@ -90,10 +91,27 @@ impl Plan {
             let right = matches!(buffer.place, Place::State(_));
             require(right, || format!("state `{}` is at {:?}", port.name, buffer.place))?;
         }
-        for (index, free) in self.free.iter().enumerate() {
-            let determines = |dim: &Dim| matches!(dim, Dim::Free { index: i, .. } if *i == index);
-            let determined = self.inputs.iter().any(|port| port.shape.iter().any(determines));
-            require(determined, || format!("no input determines the size `{}`", free.name))?;
+        self.check_relations()?;
+        let mut known = vec![false; self.free.len()];
+        for dim in self.inputs.iter().flat_map(|port| port.shape.iter()) {
+            if let Dim::Free { index, .. } = dim {
+                known[*index] = true;
+            }
+        }
+        determined(&self.relations, &mut known, |_, _| {});
+        for (free, known) in self.free.iter().zip(known) {
+            require(known, || format!("no input determines the size `{}`", free.name))?;
+        }
+        Ok(())
+    }
+
+    fn check_relations(&self) -> Result<(), String> {
+        let count = self.free.len();
+        for relation in self.relations.iter() {
+            self.check_dim(relation.left)?;
+            let known = relation.terms.iter().all(|term| term.free < count && term.factor > 0);
+            let whole = known && !relation.terms.is_empty() && relation.over > 0;
+            require(whole, || format!("the relation `{relation}` between {count} free sizes is not one"))?;
         }
         Ok(())
     }

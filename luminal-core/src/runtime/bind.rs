@@ -3,6 +3,7 @@
 use super::session::InputRef;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
+use crate::graph::determined;
 use crate::plan::{Dim, Plan, Port};
 
 /// The free sizes of the last accepted run.
@@ -12,13 +13,29 @@ pub(crate) struct Binding {
     kernel_sizes: Vec<i64>,
     /// While inputs are checked: size, and the input that gave it.
     found: Vec<Option<(usize, usize)>>,
+    /// The relations that give the sizes of no input, in the order in which they do.
+    computed: Vec<(usize, usize)>,
+    /// While relations are checked.
+    checked: Vec<usize>,
 }
 
 impl Binding {
     /// Before the first run all free sizes are 0.
     pub(crate) fn new(plan: &Plan) -> Binding {
         let free = plan.free.len();
-        Binding { sizes: vec![0; free], kernel_sizes: vec![0; free], found: vec![None; free] }
+        let mut binding = Binding {
+            sizes: vec![0; free],
+            kernel_sizes: vec![0; free],
+            found: vec![None; free],
+            computed: computed(plan),
+            checked: vec![0; free],
+        };
+        // Sizes that follow from others need not be 0.
+        binding.compute(plan);
+        for free in 0..free {
+            binding.set(free, binding.checked[free].min(plan.free[free].max));
+        }
+        binding
     }
 
     /// One size for each of `Plan::free`.
@@ -59,10 +76,36 @@ impl Binding {
             self.bind_sizes(plan, number, port, input.sizes)?;
             check_data(port, input)?;
         }
+        self.check_relations(plan)?;
         for free in 0..plan.free.len() {
-            // A plan whose inputs do not determine a size is not accepted, so each was found.
-            if let Some((size, _)) = self.found[free] {
-                self.set(free, size);
+            self.set(free, self.checked[free]);
+        }
+        Ok(())
+    }
+
+    /// The sizes of the inputs, and those that follow from them.
+    fn compute(&mut self, plan: &Plan) {
+        for (size, found) in self.checked.iter_mut().zip(&self.found) {
+            *size = found.map_or(0, |(size, _)| size);
+        }
+        // A plan whose inputs do not determine a size is not accepted, so each is found.
+        for (relation, free) in &self.computed {
+            self.checked[*free] = plan.relations[*relation].solve(*free, &self.checked);
+        }
+    }
+
+    fn check_relations(&mut self, plan: &Plan) -> Result<()> {
+        self.compute(plan);
+        let name = |free: usize| plan.free[free].name.to_string();
+        if let Some(broken) = plan.relations.iter().find(|relation| !relation.holds(&self.checked)) {
+            return Err(Error::new(broken.complaint_at(name, &self.checked)));
+        }
+        for (relation, free) in &self.computed {
+            let (size, max) = (self.checked[*free], plan.free[*free].max);
+            if size > max {
+                let rule = plan.relations[*relation].text(name);
+                let name = name(*free);
+                return Err(Error::new(format!("`{name}` is {size} by `{rule}`, but its bound is {max}")));
             }
         }
         Ok(())
@@ -106,6 +149,22 @@ impl Binding {
         }
         Ok(())
     }
+}
+
+/// Which relation gives which size, where no input does.
+fn computed(plan: &Plan) -> Vec<(usize, usize)> {
+    let mut known = vec![false; plan.free.len()];
+    for dim in plan.inputs.iter().flat_map(|port| port.shape.iter()) {
+        if let Dim::Free { index, .. } = dim {
+            known[*index] = true;
+        }
+    }
+    let mut computed = vec![];
+    determined(&plan.relations, &mut known, |relation, free| {
+        let number = plan.relations.iter().position(|other| std::ptr::eq(other, relation));
+        computed.extend(number.map(|number| (number, free)));
+    });
+    computed
 }
 
 fn check_data(port: &Port, input: &InputRef<'_>) -> Result<()> {

@@ -300,17 +300,19 @@ fn state_writes(plan: &Plan, pieces: &[Piece], border: &mut Border) -> Result<Ve
 
 fn pack_weights(plan: &Plan, weights: &Weights, pieces: &[Piece], regions: &mut Regions) -> Result<()> {
     for param in plan.params.iter() {
-        let Some(tensor) = weights.tensor(&param.name) else {
+        let Some(source) = weights.source(param) else {
             // Every parameter was found before.
             continue;
         };
         for packing in param.packings.iter() {
             let piece = pieces[packing.buffer];
             debug_assert!(piece.offset.is_multiple_of(ALIGNMENT));
-            pack(tensor, param.dtype, &packing.storage, regions.bytes_mut(piece)).map_err(|rule| {
-                let (file, name) = (weights.name(), &param.name);
-                Error::new(format!("weight file `{file}`: tensor `{name}`: {rule}"))
-            })?;
+            pack(source.tensor(), param.dtype, &packing.storage, regions.bytes_mut(piece)).map_err(
+                |rule| {
+                    let (file, name) = (weights.name(), &param.name);
+                    Error::new(format!("weight file `{file}`: tensor `{name}`: {rule}"))
+                },
+            )?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The search: from a graph of primitives to a set of fused kernels.
 //!
-//! [`import`] turns the graph into terms in index notation, [`algebra`] finds equal programs, [`partition`] cuts each
+//! [`regions`] cuts a deep model, [`import`] turns each graph into terms in index notation, [`algebra`] finds equal programs, [`partition`] cuts each
 //! into kernels with the help of [`cascade`], and the cheapest by bound is the result.
 
 pub mod algebra;
@@ -9,6 +9,7 @@ mod found;
 pub mod import;
 pub mod lower;
 pub mod partition;
+pub mod regions;
 pub mod term;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -2,7 +2,7 @@
 
 use super::partition::When;
 use super::term::{Buffers, Precision};
-use super::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs};
+use super::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs, windows};
 use super::*;
 use crate::dtype::{bf16, f16};
 use crate::graph::Op;
@@ -12,7 +12,12 @@ use crate::tensor::{Axis, D, Dim, DimInfo, Module, Scope, input, output, pool, t
 
 fn all_small() -> Vec<(String, Graph)> {
     let all = models::small().into_iter().map(|(name, g)| (name.to_string(), g));
-    all.chain(cases::folds()).chain(cases::traps()).chain(cases::separate()).chain(cases::views()).collect()
+    all.chain(cases::folds())
+        .chain(cases::traps())
+        .chain(cases::separate())
+        .chain(cases::views())
+        .chain(windows())
+        .collect()
 }
 
 #[test]
@@ -146,9 +151,9 @@ fn digits<B: Dim>() -> Graph {
         let net: Digits = weights("net");
         let x: T<(B, D<16>, D<8>, D<8>)> = net.conv1.forward(image).relu();
         let x: T<(B, D<32>, D<8>, D<8>)> = net.conv2.forward(x).relu();
-        let x: T<(B, D<32>, D<4>, D<4>)> = x.max_pool2d(pool::<2>());
+        let x: T<(B, D<32>, D<4>, D<4>)> = x.max_pool2d(pool(2));
         let x: T<(B, D<64>, D<4>, D<4>)> = net.conv3.forward(x).relu();
-        let x: T<(B, D<64>, D<2>, D<2>)> = x.max_pool2d(pool::<2>());
+        let x: T<(B, D<64>, D<2>, D<2>)> = x.max_pool2d(pool(2));
         let x: T<(B, D<256>)> = x.reshape();
         output(&net.fc2.forward(net.fc1.forward(x).relu()).softmax(Axis::<1>));
     });

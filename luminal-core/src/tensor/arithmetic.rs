@@ -1,14 +1,13 @@
-//! Functions of two operands: `+ - * / %`, comparison, `maximum`, `select`, and what broadcasts.
+//! Operators `+ - * / %`, `maximum`, `minimum`, and what broadcasts.
 
-use super::dim::DimInfo;
-use super::element::{Element, Float, Number, SameType};
+use super::element::{Element, Number, SameType};
 use super::shape::{Broadcast, Shape};
 use super::trace::{op, record};
 use super::value::Tensor;
 use crate::dtype::Dtype;
 use crate::graph::{Binary, Dim as Size, Graph, NodeId, Unary};
 use half::{bf16, f16};
-use std::ops::{Add, BitAnd, BitOr, Div, Mul, Rem, Sub};
+use std::ops::{Add, Div, Mul, Rem, Sub};
 
 /// A right operand for a tensor of shape `S` and element type `E`: a tensor that broadcasts to it, or a number.
 #[diagnostic::on_unimplemented(
@@ -86,8 +85,11 @@ impl Graph {
         self.binary(Binary::Mul, x, y)
     }
 
-    /// `x / y` of floats, as `x * recip(y)`.
+    /// `x / y`: of floats as `x * recip(y)`, of integers the [quotient](Graph::quotient).
     pub fn div(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        if self.nodes[x].dtype != Dtype::F32 {
+            return self.quotient(x, y);
+        }
         let y = self.unary(Unary::Recip, y);
         self.binary(Binary::Mul, x, y)
     }
@@ -125,33 +127,14 @@ impl Graph {
         self.reverse_order(greater)
     }
 
-    /// `x < y`; false if either is NaN.
-    pub fn less(&mut self, x: NodeId, y: NodeId) -> NodeId {
-        self.binary(Binary::LessThan, x, y)
-    }
-
-    /// Of truth values.
-    pub fn not(&mut self, x: NodeId) -> NodeId {
-        let (no, yes) = (self.full_like(0.0, x), self.full_like(1.0, x));
-        self.select(x, no, yes)
-    }
-
-    /// Of truth values.
-    pub fn and(&mut self, x: NodeId, y: NodeId) -> NodeId {
-        self.binary(Binary::Mul, x, y)
-    }
-
-    /// Of truth values.
-    pub fn or(&mut self, x: NodeId, y: NodeId) -> NodeId {
-        self.binary(Binary::Max, x, y)
-    }
-
     /// The same numbers in the type in which they are computed with ([`Dtype::wide`]).
     pub fn wide(&mut self, x: NodeId) -> NodeId {
-        match self.nodes[x].dtype {
-            dtype if dtype == dtype.wide() => x,
-            dtype => self.cast(x, dtype.wide()),
-        }
+        self.converted(x, self.nodes[x].dtype.wide())
+    }
+
+    /// A tensor in this element type; nothing is recorded where it is of that type.
+    pub(crate) fn converted(&mut self, x: NodeId, dtype: Dtype) -> NodeId {
+        if self.nodes[x].dtype == dtype { x } else { self.cast(x, dtype) }
     }
 
     /// Does some work on wider elements: operands of a type that only stores numbers are converted to the type in which
@@ -224,7 +207,8 @@ operator! {
     Add add: Number, |graph, left, right| graph.add(left, right);
     Sub sub: Number, |graph, left, right| graph.sub(left, right);
     Mul mul: Number, |graph, left, right| graph.mul(left, right);
-    Div div: Float, |graph, left, right| graph.div(left, right);
+    // Of integers: towards zero, as in Rust; by 0 it is 0.
+    Div div: Number, |graph, left, right| graph.div(left, right);
     // Floor modulo: the result has the sign of the divisor.
     Rem rem: Number, |graph, left, right| graph.binary(Binary::Mod, left, right);
 }
@@ -233,6 +217,7 @@ macro_rules! integer_operators {
         operator!(@number $E, Add add);
         operator!(@number $E, Sub sub);
         operator!(@number $E, Mul mul);
+        operator!(@number $E, Div div);
         operator!(@number $E, Rem rem);
     )*};
 }
@@ -240,44 +225,66 @@ integer_operators!(i32 i64 u8);
 
 impl<S: Shape, E: Number> Tensor<S, E> {
     /// The greater of each element and the operand's; NaN if either is NaN.
-    #[track_caller]
-    pub fn maximum(self, other: impl Operand<S, E>) -> Self {
-        let _scope = op("maximum");
-        self.pointwise(other.spread(), Graph::maximum)
-    }
-
-    /// The smaller of each element and the operand's; NaN if either is NaN.
-    #[track_caller]
-    pub fn minimum(self, other: impl Operand<S, E>) -> Self {
-        let _scope = op("minimum");
-        self.pointwise(other.spread(), Graph::minimum)
-    }
-
-    /// Whether each element is less than the operand's; false if either is NaN.
     ///
     /// ```
     /// use luminal_core::tensor::{D, Tensor, input, output, trace};
     ///
     /// let traced = trace(|| {
     ///     let x: Tensor<(D<4>,)> = input("x");
-    ///     output(&x.less(0.0).select(-x, x));
+    ///     output(&x.maximum(-1.0).minimum(-x));
     /// });
     /// assert!(traced.mistakes.is_empty());
     /// ```
     #[track_caller]
-    pub fn less(self, other: impl Operand<S, E>) -> Tensor<S, bool> {
-        let _scope = op("less");
-        self.pointwise(other.spread(), Graph::less)
+    pub fn maximum(self, other: impl Operand<S, E>) -> Self {
+        let _scope = op("maximum");
+        self.pointwise(other.spread(), Graph::maximum)
     }
 
-    /// Whether each element is greater than the operand's; false if either is NaN.
+    /// The smaller of each element and the operand's; NaN if either is NaN. An example is at
+    /// [`maximum`](Tensor::maximum).
     #[track_caller]
-    pub fn greater(self, other: impl Operand<S, E>) -> Tensor<S, bool> {
-        let _scope = op("greater");
-        other.spread().pointwise(self, Graph::less)
+    pub fn minimum(self, other: impl Operand<S, E>) -> Self {
+        let _scope = op("minimum");
+        self.pointwise(other.spread(), Graph::minimum)
     }
 
-    fn pointwise<F: Element>(
+    /// Each element, but not less than `low` and not greater than `high`, which wins where the two cross. NaN stays NaN.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<4>)> = input("x");
+    ///     let limit: Tensor<(D<4>,)> = input("limit");
+    ///     output(&x.clamp(0.0, limit));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn clamp(self, low: impl Operand<S, E>, high: impl Operand<S, E>) -> Self {
+        let _scope = op("clamp");
+        self.maximum(low).minimum(high)
+    }
+
+    /// Each element, but not less than `low`. NaN stays NaN. An example is at [`clamp`](Tensor::clamp).
+    #[track_caller]
+    pub fn clamp_min(self, low: impl Operand<S, E>) -> Self {
+        let _scope = op("clamp_min");
+        self.maximum(low)
+    }
+
+    /// Each element, but not greater than `high`. NaN stays NaN. An example is at [`clamp`](Tensor::clamp).
+    #[track_caller]
+    pub fn clamp_max(self, high: impl Operand<S, E>) -> Self {
+        let _scope = op("clamp_max");
+        self.minimum(high)
+    }
+}
+
+impl<S: Shape, E: Element> Tensor<S, E> {
+    /// Records a function of two operands.
+    pub(super) fn pointwise<F: Element>(
         self,
         other: Tensor<S, E>,
         function: fn(&mut Graph, NodeId, NodeId) -> NodeId,
@@ -286,56 +293,4 @@ impl<S: Shape, E: Number> Tensor<S, E> {
             recorder.graph.widened([self.node, other.node], |graph, [x, y]| function(graph, x, y))
         }))
     }
-}
-
-impl<S: Shape> Tensor<S, bool> {
-    /// `then` where the condition holds, `otherwise` elsewhere. Both broadcast to the shape of the condition.
-    ///
-    /// What is not chosen has no influence, not even infinities and NaN.
-    #[track_caller]
-    pub fn select<A, B, E: Element>(self, then: Tensor<A, E>, otherwise: Tensor<B, E>) -> Tensor<S, E>
-    where
-        A: Shape,
-        B: Shape,
-        S: Broadcast<A> + Broadcast<B>,
-    {
-        let _scope = op("select");
-        Tensor::of(record(|recorder| {
-            let then = recorder.broadcast(then.node, A::DIMS, S::DIMS);
-            let otherwise = recorder.broadcast(otherwise.node, B::DIMS, S::DIMS);
-            recorder.graph.select(self.node, then, otherwise)
-        }))
-    }
-}
-
-impl<S: Shape + Broadcast<R>, R: Shape> BitAnd<Tensor<R, bool>> for Tensor<S, bool> {
-    type Output = Self;
-
-    #[track_caller]
-    fn bitand(self, right: Tensor<R, bool>) -> Self {
-        let _scope = op("and");
-        logical(Graph::and, self, right.node, R::DIMS)
-    }
-}
-
-impl<S: Shape + Broadcast<R>, R: Shape> BitOr<Tensor<R, bool>> for Tensor<S, bool> {
-    type Output = Self;
-
-    #[track_caller]
-    fn bitor(self, right: Tensor<R, bool>) -> Self {
-        let _scope = op("or");
-        logical(Graph::or, self, right.node, R::DIMS)
-    }
-}
-
-fn logical<S: Shape>(
-    function: fn(&mut Graph, NodeId, NodeId) -> NodeId,
-    left: Tensor<S, bool>,
-    right: NodeId,
-    dims: &[DimInfo],
-) -> Tensor<S, bool> {
-    Tensor::of(record(|recorder| {
-        let right = recorder.broadcast(right, dims, S::DIMS);
-        function(&mut recorder.graph, left.node, right)
-    }))
 }

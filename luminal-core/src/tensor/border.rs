@@ -11,11 +11,13 @@ use crate::graph::{Dim, NodeId, Op};
 pub(crate) struct Declared {
     pub kind: Kind,
     pub name: String,
+    /// The name that a tied one would have by itself.
+    own: String,
     /// The path of fields that leads to it.
     pub path: String,
     /// Only refers to a tensor that another field declares.
     pub tied: bool,
-    dims: &'static [DimInfo],
+    dims: Vec<DimInfo>,
     dtype: Dtype,
     /// The node as declared.
     slot: NodeId,
@@ -48,7 +50,7 @@ impl Recorder {
     }
 
     /// The node of a weight or state tensor. Two fields of one name are a mistake unless one is tied.
-    pub fn declare(&mut self, scope: &Scope, dims: &'static [DimInfo], dtype: Dtype) -> NodeId {
+    pub fn declare(&mut self, scope: &Scope, dims: &[DimInfo], dtype: Dtype) -> NodeId {
         let Scope { kind, name, path, tied, .. } = scope;
         if let Some(free) = dims.iter().find(|dim| dim.is_free()) {
             let shape = Dims(dims);
@@ -71,7 +73,7 @@ impl Recorder {
                     "`{other}` and `{path}` are tied to the one tensor `{name}`, but the first is {} {} and the second \
                      {dtype} {}: give them one type",
                     known.dtype,
-                    Dims(known.dims),
+                    Dims(&known.dims),
                     Dims(dims)
                 )
             } else {
@@ -93,24 +95,28 @@ impl Recorder {
         value
     }
 
-    fn remember(
-        &mut self,
-        scope: &Scope,
-        dims: &'static [DimInfo],
-        dtype: Dtype,
-        slot: NodeId,
-        value: NodeId,
-    ) {
-        let Scope { kind, name, path, tied, .. } = scope.clone();
-        self.declared.push(Declared { kind, name, path, tied, dims, dtype, slot, value });
+    fn remember(&mut self, scope: &Scope, dims: &[DimInfo], dtype: Dtype, slot: NodeId, value: NodeId) {
+        let Scope { kind, name, own, path, tied, .. } = scope.clone();
+        let dims = dims.to_vec();
+        self.declared.push(Declared { kind, name, own, path, tied, dims, dtype, slot, value });
+    }
+
+    /// Tells the graph the names of tied weights, once all are declared.
+    pub fn note_ties(&mut self) {
+        for tied in self.declared.iter().filter(|known| known.tied && known.kind == Kind::Param) {
+            let tie = (tied.own.clone(), tied.name.clone());
+            if tied.own != tied.name && !self.graph.ties.contains(&tie) {
+                self.graph.ties.push(tie);
+            }
+        }
     }
 
     /// The state tensor whose value was `old` holds `new` after a run.
     pub fn write(&mut self, old: NodeId, new: NodeId) {
         let state = self.declared.iter().find(|known| known.kind == Kind::State && known.value == old);
         let Some(Declared { slot, dims, .. }) = state else { return };
-        let (slot, dims) = (*slot, *dims);
-        let value = self.full(new, dims);
+        let (slot, dims) = (*slot, dims.clone());
+        let value = self.full(new, &dims);
         self.graph.writes.push((slot, value));
     }
 

@@ -1,14 +1,14 @@
-//! Matrix products. Both are an outer product summed along one axis; nothing below knows the word.
+//! Products of matrices and vectors.
 
 use super::dim::{Dim, DimInfo, Fits};
 use super::element::Number;
-use super::record::graph_axis;
 use super::shape::{EndsWith, Shape, With};
 use super::trace::{op, record};
 use super::value::Tensor;
-use crate::graph::{Binary, NodeId, Reduce};
+use crate::graph::{Graph, NodeId};
 
-/// Matrix product: `[.., M, K] x [.., K, N]`; leading dimensions of the right operand broadcast to those of the left.
+/// Matrix product: `[.., M, K] x [.., K, N]`; leading dimensions of the right operand broadcast to those of the left. If
+/// the right operand has more of them, those of the left broadcast to them.
 #[diagnostic::on_unimplemented(
     message = "matmul: cannot multiply shape `{Self}` by shape `{R}`",
     label = "expected `(.., K, N)` where `K` is the last dimension of `{Self}`",
@@ -18,75 +18,107 @@ use crate::graph::{Binary, NodeId, Reduce};
 pub trait MatMul<R>: Shape {
     /// The shape of the result.
     type Out: Shape;
-    /// Rank of the leading dimensions of the left operand.
-    #[doc(hidden)]
-    const BATCH: usize;
 }
 
-// Leading dims of the left operand alone, then pairs `left:right` of leading dims, then `[M, K]`.
+// Leading dims of the longer operand alone, then pairs `longer:shorter` of leading dims.
 macro_rules! matmul {
-    ($($batch:literal: ($($only_left:ident)*) ($($left:ident : $right:ident)*);)*) => {$(
+    (left $(($($alone:ident)*) ($($left:ident : $right:ident)*);)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<$($only_left: Dim,)* $($left: Dim + Fits<$right>, $right: Dim,)* M: Dim, K: Dim, N: Dim>
-            MatMul<($($right,)* K, N)> for ($($only_left,)* $($left,)* M, K)
+        impl<$($alone: Dim,)* $($left: Dim + Fits<$right>, $right: Dim,)* M: Dim, K: Dim, N: Dim>
+            MatMul<($($right,)* K, N)> for ($($alone,)* $($left,)* M, K)
         {
-            type Out = ($($only_left,)* $($left,)* M, N,);
-            const BATCH: usize = $batch;
+            type Out = ($($alone,)* $($left,)* M, N);
+        }
+    )*};
+    (right $(($($alone:ident)*) ($($right:ident : $left:ident)*);)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($alone: Dim,)* $($right: Dim + Fits<$left>, $left: Dim,)* M: Dim, K: Dim, N: Dim>
+            MatMul<($($alone,)* $($right,)* K, N)> for ($($left,)* M, K)
+        {
+            type Out = ($($alone,)* $($right,)* M, N);
+        }
+    )*};
+    // A column on the right, a row on the left.
+    (vector $(($($lead:ident)*);)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($lead: Dim,)* M: Dim, K: Dim> MatMul<(K,)> for ($($lead,)* M, K) {
+            type Out = ($($lead,)* M,);
+        }
+        #[diagnostic::do_not_recommend]
+        impl<$($lead: Dim,)* K: Dim, N: Dim> MatMul<($($lead,)* K, N)> for (K,) {
+            type Out = ($($lead,)* N,);
         }
     )*};
 }
-matmul! {
-    0: () ();
-    1: (A) ();
-    2: (A B) ();
-    1: () (A:R);
-    2: (A) (B:R);
-    2: () (A:R B:S);
+matmul! { left
+    () (); (A) (); (A B) (); (A B C) (); (A B C E) ();
+    () (A:R); (A) (B:R); (A B) (C:R); (A B C) (E:R);
+    () (A:R B:S); (A) (B:R C:S); (A B) (C:R E:S);
+    () (A:R B:S C:T); (A) (B:R C:S E:T);
+    () (A:R B:S C:T E:U);
 }
-#[diagnostic::do_not_recommend]
-impl<K: Dim, N: Dim> MatMul<(K, N)> for (K,) {
-    type Out = (N,);
-    const BATCH: usize = 0;
+matmul! { right
+    (A) (); (A B) (); (A B C) (); (A B C E) ();
+    (A) (B:R); (A B) (C:R); (A B C) (E:R);
+    (A) (B:R C:S); (A B) (C:R E:S);
+    (A) (B:R C:S E:T);
 }
+matmul! { vector (); (A); (A B); (A B C); (A B C E); }
 #[diagnostic::do_not_recommend]
 impl<K: Dim> MatMul<(K,)> for (K,) {
     type Out = ();
-    const BATCH: usize = 0;
-}
-#[diagnostic::do_not_recommend]
-impl<M: Dim, K: Dim> MatMul<(K,)> for (M, K) {
-    type Out = (M,);
-    const BATCH: usize = 0;
 }
 
-/// An operand of a product: its node and, for each axis of the product's space, the axis it has there.
-type Factor = (NodeId, Vec<Option<DimInfo>>);
+/// Labels of the axes of left operand, right operand and result of a matrix product, from the ranks of the operands.
+fn labels(left: usize, right: usize) -> [Vec<usize>; 3] {
+    const M: usize = 100;
+    const K: usize = 101;
+    const N: usize = 102;
+    let batch = |rank: usize| (0..rank.saturating_sub(2)).rev();
+    let rows = (left > 1).then_some(M);
+    let columns = (right > 1).then_some(N);
+    [
+        batch(left).chain(rows).chain([K]).collect(),
+        batch(right).chain([K]).chain(columns).collect(),
+        batch(left.max(right)).chain(rows).chain(columns).collect(),
+    ]
+}
 
-/// Multiplies in the whole space and sums along one of its axes.
-fn contract(left: Factor, right: Factor, space: &[DimInfo], along: usize) -> NodeId {
-    record(|recorder| {
-        let left = recorder.spread(left.0, &left.1, space);
-        let right = recorder.spread(right.0, &right.1, space);
-        let product = recorder.graph.binary(Binary::Mul, left, right);
-        match space[along] {
-            DimInfo::One => product,
-            _ => recorder.graph.reduce(Reduce::Sum, product, graph_axis(space, along)),
-        }
-    })
+impl Graph {
+    /// Matrix product `[.., M, K] x [.., K, N]` with the rules of NumPy: leading axes are aligned at the last one and are
+    /// equal, of size 1, or absent; an operand of rank 1 is a row on the left and a column on the right.
+    pub fn matmul(&mut self, x: NodeId, y: NodeId) -> NodeId {
+        let (left, right) = (&self.nodes[x].shape, &self.nodes[y].shape);
+        let (inner, rows) = (left[left.len() - 1], right[right.len().saturating_sub(2)]);
+        assert_eq!(inner, rows, "the last axis on the left and the rows on the right");
+        let [in_x, in_y, out] = labels(left.len(), right.len());
+        self.contract(&[(x, in_x), (y, in_y)], &out)
+    }
+
+    /// `x W^T` for a weight stored as `[O, I]`.
+    pub fn linear(&mut self, x: NodeId, weight: NodeId) -> NodeId {
+        let lead = self.nodes[x].shape.len() - 1;
+        let [input, output] = [lead, lead + 1];
+        let labels = |last: usize| (0..lead).chain([last]).collect::<Vec<_>>();
+        self.contract(&[(x, labels(input)), (weight, vec![output, input])], &labels(output))
+    }
 }
 
 impl<S: Shape, E: Number> Tensor<S, E> {
-    /// Matrix product, `[.., M, K] x [.., K, N] = [.., M, N]`; rank-1 operands are a row on the left and a column on the
-    /// right.
+    /// Matrix product, `[.., M, K] x [.., K, N] = [.., M, N]`. Leading dimensions of the right operand are those of the
+    /// left, `One`, or absent; or the left operand lacks them. An operand of rank 1 is a row on the left and a column on
+    /// the right.
     ///
     /// ```
     /// use luminal_core::tensor::{D, Tensor, input, output, trace};
     ///
     /// let traced = trace(|| {
-    ///     let x: Tensor<(D<2>, D<3>)> = input("x");
-    ///     let w: Tensor<(D<3>, D<4>)> = input("w");
-    ///     let y: Tensor<(D<2>, D<4>)> = x.matmul(w);
-    ///     output(&y);
+    ///     let x: Tensor<(D<8>, D<2>, D<3>)> = input("x");
+    ///     let shared: Tensor<(D<3>, D<4>)> = input("shared");
+    ///     let y: Tensor<(D<8>, D<2>, D<4>)> = x.matmul(shared);
+    ///     let square: Tensor<(D<2>, D<2>)> = input("square");
+    ///     let z: Tensor<(D<8>, D<2>, D<4>)> = square.matmul(y);
+    ///     output(&z);
     /// });
     /// assert!(traced.mistakes.is_empty());
     /// ```
@@ -96,24 +128,8 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: MatMul<R>,
     {
         let _scope = op("matmul");
-        // The space is [batch.., M, K, N]; an operand of rank 1 has no M or no N.
-        let (left_dims, right_dims) = (S::DIMS, R::DIMS);
-        let (batch, rows) = left_dims[..left_dims.len() - 1].split_at(S::BATCH);
-        let inner = left_dims[left_dims.len() - 1];
-        let (right_batch, columns) = match right_dims {
-            [batch @ .., _, columns] => (batch, Some(*columns)),
-            _ => (&[][..], None),
-        };
-        let along = left_dims.len() - 1;
-        let space: Vec<_> = left_dims.iter().copied().chain(columns).collect();
-        let in_left = left_dims.iter().copied().map(Some).chain(columns.map(|_| None)).collect();
-        let in_right = std::iter::repeat_n(None, batch.len() - right_batch.len())
-            .chain(right_batch.iter().copied().map(Some))
-            .chain(rows.iter().map(|_| None))
-            .chain([Some(inner)])
-            .chain(columns.map(Some))
-            .collect();
-        Tensor::of(contract((self.node, in_left), (right.node, in_right), &space, along))
+        let [in_left, in_right, out] = labels(S::DIMS.len(), R::DIMS.len());
+        self.product(&in_left, right, &in_right, &out)
     }
 
     /// `x W^T` for a weight stored as `[O, I]`, as PyTorch stores it, and any leading dimensions of `x`.
@@ -135,12 +151,59 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         S: EndsWith<In>,
     {
         let _scope = op("linear");
-        // The space is [lead.., O, I]: neither operand needs a permutation.
-        let lead = &S::DIMS[..S::DIMS.len() - 1];
-        let space: Vec<_> = lead.iter().copied().chain([Out::INFO, In::INFO]).collect();
-        let along = space.len() - 1;
-        let left = lead.iter().copied().map(Some).chain([None, Some(In::INFO)]).collect();
-        let right = lead.iter().map(|_| None).chain([Some(Out::INFO), Some(In::INFO)]).collect();
-        Tensor::of(contract((self.node, left), (weight.node, right), &space, along))
+        let lead = S::DIMS.len() - 1;
+        let labels = |last: usize| (0..lead).chain([last]).collect::<Vec<_>>();
+        self.product(&labels(lead), weight, &[lead + 1, lead], &labels(lead + 1))
+    }
+
+    fn product<R: Shape, O: Shape>(
+        self,
+        labels: &[usize],
+        right: Tensor<R, E>,
+        right_labels: &[usize],
+        out: &[usize],
+    ) -> Tensor<O, E> {
+        let factors: [(NodeId, &[DimInfo], &[usize]); 2] =
+            [(self.node, S::DIMS, labels), (right.node, R::DIMS, right_labels)];
+        Tensor::of(record(|recorder| recorder.contract(factors, out)))
+    }
+}
+
+impl<N: Dim, E: Number> Tensor<(N,), E> {
+    /// Sum of the products of two vectors.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<3>,)> = input("x");
+    ///     let squared_length: Tensor<()> = x.dot(x);
+    ///     output(&squared_length);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn dot(self, other: Tensor<(N,), E>) -> Tensor<(), E> {
+        let _scope = op("dot");
+        self.product(&[0], other, &[0], &[])
+    }
+
+    /// Every product of an element of this vector and one of the other: `out[i, j] = self[i] * other[j]`.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<3>,)> = input("x");
+    ///     let y: Tensor<(D<5>,)> = input("y");
+    ///     let table: Tensor<(D<3>, D<5>)> = x.outer(y);
+    ///     output(&table);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn outer<M: Dim>(self, other: Tensor<(M,), E>) -> Tensor<(N, M), E> {
+        let _scope = op("outer");
+        self.product(&[0], other, &[1], &[0, 1])
     }
 }

@@ -24,6 +24,8 @@ pub struct Scope {
     pub(crate) kind: Kind,
     /// The name so far, as in the weight file.
     pub(crate) name: String,
+    /// The name that it would have if nothing here was tied: some weight files have the tensor under it.
+    pub(crate) own: String,
     /// The fields that lead here, as in the source.
     pub(crate) path: String,
     /// Only refers to a tensor that another field declares.
@@ -49,25 +51,33 @@ impl Scope {
     #[track_caller]
     fn argument(kind: Kind, name: &str) -> Scope {
         let bare = kind == Kind::Param;
-        Scope { kind, name: name.into(), path: name.into(), tied: false, bare, location: Location::caller() }
+        let (name, location) = (name.to_string(), Location::caller());
+        Scope { kind, own: name.clone(), path: name.clone(), name, tied: false, bare, location }
+    }
+
+    /// A name after another one; after that of a struct that is an argument, alone.
+    fn after(&self, whole: &str, name: &str) -> String {
+        if self.bare { name.to_string() } else { format!("{whole}.{name}") }
     }
 
     /// A field of a struct: its name in the source, and in the weight file.
     pub fn field(&self, field: &str, name: &str) -> Scope {
-        let name = if self.bare { name.to_string() } else { format!("{}.{name}", self.name) };
-        Scope { name, path: format!("{}.{field}", self.path), bare: false, ..self.clone() }
+        let (own, name) = (self.after(&self.own, name), self.after(&self.name, name));
+        Scope { name, own, path: format!("{}.{field}", self.path), bare: false, ..self.clone() }
     }
 
     /// An element of an array.
     pub fn element(&self, index: usize) -> Scope {
+        let own = format!("{}.{index}", self.own);
         let (name, path) = (format!("{}.{index}", self.name), format!("{}[{index}]", self.path));
-        Scope { name, path, bare: false, ..self.clone() }
+        Scope { name, own, path, bare: false, ..self.clone() }
     }
 
-    /// A field that is the same tensor as the one which another field declares. `name` is its whole name.
+    /// A field that is the same tensor as the one which another field declares. `name` is its whole name. A weight file
+    /// may have the tensor under the name of this field too, if it is the same one.
     pub fn tied(&self, field: &str, name: &str) -> Scope {
-        let path = format!("{}.{field}", self.path);
-        Scope { name: name.into(), path, tied: true, bare: false, ..self.clone() }
+        let (own, path) = (self.after(&self.own, field), format!("{}.{field}", self.path));
+        Scope { name: name.into(), own, path, tied: true, bare: false, ..self.clone() }
     }
 }
 

@@ -1,116 +1,337 @@
-//! Pooling over images: windows of the input, reduced.
+//! Pooling: windows of the input, reduced.
 
-use super::conv::Window;
+use super::conv::PerAxis;
 use super::dim::{Dim, Dims};
-use super::record::graph_axis;
+use super::element::{Element, Float, Number};
+use super::pointwise::float;
 use super::shape::Shape;
-use super::trace::{op, record, report};
+use super::trace::{op, report};
 use super::value::Tensor;
-use crate::graph::Reduce;
+use super::window::{Window, axis_names, describe, each, window_mistake};
+use crate::dtype::Dtype;
+use crate::graph::{Dim as Size, Graph, NodeId, Reduce, Unary};
 
-/// How a pooling window moves over the image: `pool::<3>().stride::<2>().padding::<1>()`.
+/// How a pooling window over `N` axes moves: `pool(3).stride(2).padding(1)`. One number is for all axes, a list has one
+/// for each.
 #[derive(Clone, Copy, Debug)]
-pub struct Pool<const KERNEL: usize, const STRIDE: usize = KERNEL, const PADDING: usize = 0>;
-
-/// Square windows of this size side by side, to be changed by the methods of [`Pool`].
-pub const fn pool<const KERNEL: usize>() -> Pool<KERNEL, KERNEL, 0> {
-    Pool
+pub struct Pool<const N: usize> {
+    kernel: [usize; N],
+    stride: [usize; N],
+    before: [usize; N],
+    after: [usize; N],
+    dilation: [usize; N],
+    ceil: bool,
+    count_padding: bool,
 }
 
-impl<const KERNEL: usize, const STRIDE: usize, const PADDING: usize> Pool<KERNEL, STRIDE, PADDING> {
-    /// Distance of neighbouring windows.
-    pub const fn stride<const NEW: usize>(self) -> Pool<KERNEL, NEW, PADDING> {
-        Pool
-    }
-
-    /// Elements added on each side.
-    pub const fn padding<const NEW: usize>(self) -> Pool<KERNEL, STRIDE, NEW> {
-        Pool
+/// Windows of this size side by side, to be changed by the methods of [`Pool`].
+///
+/// ```
+/// use luminal_core::tensor::{D, Tensor, input, output, pool, trace};
+///
+/// let traced = trace(|| {
+///     let images: Tensor<(D<2>, D<3>, D<7>, D<9>)> = input("images");
+///     // The last window of a row or column may be incomplete.
+///     let rounded_up: Tensor<(D<2>, D<3>, D<4>, D<3>)> = images.max_pool2d(pool([2, 3]).ceil());
+///     output(&rounded_up);
+/// });
+/// assert!(traced.mistakes.is_empty());
+/// ```
+pub fn pool<const N: usize>(kernel: impl PerAxis<N>) -> Pool<N> {
+    let kernel = kernel.each();
+    Pool {
+        kernel,
+        stride: kernel,
+        before: [0; N],
+        after: [0; N],
+        dilation: [1; N],
+        ceil: false,
+        count_padding: true,
     }
 }
 
-impl Window {
-    fn square(kernel: usize, stride: usize, padding: usize) -> Window {
-        Window { taps: [kernel, kernel], stride, padding, dilation: 1 }
+impl<const N: usize> Pool<N> {
+    /// Distance of neighbouring windows; the size of the window if not called.
+    #[must_use]
+    pub fn stride(self, stride: impl PerAxis<N>) -> Self {
+        Pool { stride: stride.each(), ..self }
     }
 
-    /// Too much padding, so that a window could lie outside of the image.
-    fn empty_window(&self, what: &str) -> Option<String> {
-        let [kernel, _] = self.taps;
-        let padding = self.padding;
-        let most = kernel / 2;
-        (padding > most)
-            .then(|| format!("{what}: padding {padding} is more than half of the kernel, at most {most}"))
+    /// Elements added on both sides of each axis.
+    #[must_use]
+    pub fn padding(self, padding: impl PerAxis<N>) -> Self {
+        let padding = padding.each();
+        Pool { before: padding, after: padding, ..self }
+    }
+
+    /// Elements added in front of each axis: top, left.
+    #[must_use]
+    pub fn pad_before(self, padding: impl PerAxis<N>) -> Self {
+        Pool { before: padding.each(), ..self }
+    }
+
+    /// Elements added behind each axis: bottom, right.
+    #[must_use]
+    pub fn pad_after(self, padding: impl PerAxis<N>) -> Self {
+        Pool { after: padding.each(), ..self }
+    }
+
+    /// Distance of neighbouring elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl PerAxis<N>) -> Self {
+        Pool { dilation: dilation.each(), ..self }
+    }
+
+    /// The number of windows is rounded up instead of down: the last one may reach over the end, if it starts in the
+    /// input or in the padding in front.
+    #[must_use]
+    pub fn ceil(self) -> Self {
+        Pool { ceil: true, ..self }
+    }
+
+    /// A mean counts elements of the input only; else those of the padding, which are 0, count too. What a last window
+    /// has over the padding never counts.
+    #[must_use]
+    pub fn exclude_padding(self) -> Self {
+        Pool { count_padding: false, ..self }
+    }
+
+    fn windows(&self) -> Vec<Window> {
+        let window = |axis: usize| Window {
+            taps: self.kernel[axis],
+            stride: self.stride[axis],
+            before: self.before[axis],
+            after: self.after[axis],
+            dilation: self.dilation[axis],
+            ceil: self.ceil,
+        };
+        (0..N).map(window).collect()
     }
 }
 
-impl<B: Dim, C: Dim, H: Dim, W: Dim> Tensor<(B, C, H, W)> {
+/// Pooling over the last axes, as many as there are windows; all others are the batch.
+impl Graph {
+    /// Greatest element of each window; padding never is. NaN if any is NaN.
+    pub fn max_pool(&mut self, x: NodeId, windows: &[Window]) -> NodeId {
+        self.pool(x, windows, Reduce::Max, least(self.nodes[x].dtype))
+    }
+
+    /// Sum of each window; padding is 0.
+    pub fn sum_pool(&mut self, x: NodeId, windows: &[Window]) -> NodeId {
+        self.pool(x, windows, Reduce::Sum, 0.0)
+    }
+
+    /// Mean of each window of floats. `count_padding` says whether padding counts as elements of value 0; what a window
+    /// has over the padding, because sizes are rounded up, never does.
+    pub fn avg_pool(&mut self, x: NodeId, windows: &[Window], count_padding: bool) -> NodeId {
+        let first = self.nodes[x].shape.len() - windows.len();
+        let sizes: Vec<usize> = self.nodes[x].shape[first..].iter().map(|size| (*size).max()).collect();
+        let sum = self.sum_pool(x, windows);
+        let full = |(window, size): (&Window, &usize)| {
+            let reached = (window.positions(*size) - 1) * window.stride + window.reach();
+            let counted = if count_padding { window.before + size + window.after } else { *size };
+            reached <= counted && (count_padding || window.before == 0)
+        };
+        if windows.iter().zip(&sizes).all(full) {
+            let count: usize = windows.iter().map(|window| window.taps).product();
+            return self.mul_number(sum, float(1.0 / count as f64));
+        }
+        // How many elements count, one factor for each axis.
+        let (dtype, shape) = (self.nodes[sum].dtype, self.nodes[sum].shape.clone());
+        let mut count = None;
+        for (axis, (window, size)) in windows.iter().zip(sizes).enumerate() {
+            let positions = window.positions(size);
+            let (counted, window) = match count_padding {
+                true => (window.before + size + window.after, Window { before: 0, ..*window }),
+                false => (size, *window),
+            };
+            let ones = self.full(1.0, dtype, &[Size::Fixed(counted)]);
+            let counts = self.counts(ones, &window, positions);
+            let counts = self.spread(counts, &[first + axis], &shape);
+            count = Some(count.map_or(counts, |count| self.mul(count, counts)));
+        }
+        match count {
+            Some(count) => self.div(sum, count),
+            None => sum,
+        }
+    }
+
+    /// `(sum |x|^p)^(1/p)` of each window of floats, `p` above 0.
+    pub fn lp_pool(&mut self, x: NodeId, windows: &[Window], p: f64) -> NodeId {
+        let negative = self.neg(x);
+        let magnitude = self.maximum(x, negative);
+        if p == 1.0 {
+            return self.sum_pool(magnitude, windows);
+        }
+        if p == 2.0 {
+            let squares = self.mul(x, x);
+            let sum = self.sum_pool(squares, windows);
+            return self.unary(Unary::Sqrt, sum);
+        }
+        let power = |graph: &mut Graph, x: NodeId, exponent: f64| {
+            let log = graph.unary(Unary::Log2, x);
+            let log = graph.mul_number(log, float(exponent));
+            graph.unary(Unary::Exp2, log)
+        };
+        let powers = power(self, magnitude, p);
+        let sum = self.sum_pool(powers, windows);
+        power(self, sum, 1.0 / p)
+    }
+
+    fn pool(&mut self, x: NodeId, windows: &[Window], function: Reduce, fill: f64) -> NodeId {
+        let first = self.nodes[x].shape.len() - windows.len();
+        let mut x = self.windows(x, first, windows, fill);
+        for axis in (0..windows.len()).rev() {
+            x = self.reduce(function, x, first + 2 * axis + 1);
+        }
+        x
+    }
+
+    /// Sums of this many windows over a vector, which ends in zeros.
+    fn counts(&mut self, x: NodeId, window: &Window, positions: usize) -> NodeId {
+        let size = self.nodes[x].shape[0].max();
+        let reached = (positions - 1) * window.stride + window.reach();
+        let padded = reached.max(window.before + size);
+        let padded = self.pad(x, 0, window.before, Size::Fixed(padded), 0.0);
+        let seen = self.slice(padded, 0, 0, 1, Size::Fixed(reached));
+        let windows = self.window(seen, 0, window.taps, window.stride, window.dilation);
+        self.reduce(Reduce::Sum, windows, 1)
+    }
+}
+
+/// A literal that is never greater than an element. Those of 64 bits end at -2^53: less than that cannot be padded.
+pub(super) fn least(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F32 | Dtype::F16 | Dtype::BF16 => f64::NEG_INFINITY,
+        Dtype::I32 => f64::from(i32::MIN),
+        Dtype::I64 => -(2f64.powi(53)),
+        Dtype::Bool | Dtype::U8 => 0.0,
+    }
+}
+
+/// Records pooling of a tensor over its last `N` axes.
+fn pooled<S: Shape, R: Shape, E: Element, const N: usize>(
+    x: Tensor<S, E>,
+    pool: &Pool<N>,
+    work: impl FnOnce(&mut Graph, NodeId, &[Window]) -> NodeId,
+) -> Tensor<R, E> {
+    let windows = pool.windows();
+    let mistake = window_mistake(S::DIMS, R::DIMS, &windows).or_else(|| padding_mistake(&windows));
+    if let Some(mistake) = mistake {
+        let kernel = each(pool.kernel.into_iter());
+        report(format!("input {}, kernel {kernel}, {}: {mistake}", Dims(S::DIMS), describe(&windows)));
+        return Tensor::placeholder();
+    }
+    Tensor::with_all_axes([x.loose()], |graph, [x]| work(graph, x, &windows))
+}
+
+/// A window that could lie in the padding alone.
+fn padding_mistake(windows: &[Window]) -> Option<String> {
+    windows.iter().zip(axis_names(windows.len())).find_map(|(window, name)| {
+        let most = window.reach() / 2;
+        let padding = window.before.max(window.after);
+        (padding > most).then(|| {
+            format!(
+                "padding {padding} of the {name} is more than half of the window of {}, at most {most}",
+                window.reach()
+            )
+        })
+    })
+}
+
+impl<B: Dim, C: Dim, L: Dim, E: Element> Tensor<(B, C, L), E> {
+    /// Greatest element in each window of a sequence. The result's type names the output length; what is added at the
+    /// border never wins, and NaN always does.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, pool, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<8>, D<10>)> = input("x");
+    ///     let halved: Tensor<(D<2>, D<8>, D<5>)> = x.max_pool1d(pool(3).stride(2).padding(1));
+    ///     output(&halved);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn max_pool1d<OutLength: Dim>(self, pool: Pool<1>) -> Tensor<(B, C, OutLength), E>
+    where
+        E: Number,
+    {
+        let _scope = op("max_pool1d");
+        pooled(self, &pool, Graph::max_pool)
+    }
+
+    /// Mean of each window of a sequence. The result's type names the output length.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, pool, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<8>, D<10>)> = input("x");
+    ///     let smooth: Tensor<(D<2>, D<8>, D<10>)> = x.avg_pool1d(pool(3).stride(1).padding(1).exclude_padding());
+    ///     output(&smooth);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn avg_pool1d<OutLength: Dim>(self, pool: Pool<1>) -> Tensor<(B, C, OutLength), E>
+    where
+        E: Float,
+    {
+        let _scope = op("avg_pool1d");
+        pooled(self, &pool, |graph, x, windows| graph.avg_pool(x, windows, pool.count_padding))
+    }
+}
+
+impl<B: Dim, C: Dim, H: Dim, W: Dim, E: Element> Tensor<(B, C, H, W), E> {
     /// Greatest element in each window of an image. The result's type names the output height and width; what is added
-    /// at the border never wins.
+    /// at the border never wins, and NaN always does.
     ///
     /// ```
     /// use luminal_core::tensor::{D, Tensor, input, output, pool, trace};
     ///
     /// let traced = trace(|| {
     ///     let images: Tensor<(D<2>, D<8>, D<28>, D<28>)> = input("images");
-    ///     let halved: Tensor<(D<2>, D<8>, D<14>, D<14>)> = images.max_pool2d(pool::<2>());
+    ///     let halved: Tensor<(D<2>, D<8>, D<14>, D<14>)> = images.max_pool2d(pool(2));
     ///     output(&halved);
     /// });
     /// assert!(traced.mistakes.is_empty());
     /// ```
     #[track_caller]
-    pub fn max_pool2d<
-        OutHeight: Dim,
-        OutWidth: Dim,
-        const KERNEL: usize,
-        const STRIDE: usize,
-        const PADDING: usize,
-    >(
+    pub fn max_pool2d<OutHeight: Dim, OutWidth: Dim>(
         self,
-        _pool: Pool<KERNEL, STRIDE, PADDING>,
-    ) -> Tensor<(B, C, OutHeight, OutWidth)> {
+        pool: Pool<2>,
+    ) -> Tensor<(B, C, OutHeight, OutWidth), E>
+    where
+        E: Number,
+    {
         let _scope = op("max_pool2d");
-        self.pool2d(Window::square(KERNEL, STRIDE, PADDING), Reduce::Max, f64::NEG_INFINITY)
+        pooled(self, &pool, Graph::max_pool)
     }
 
-    /// Mean of each window of an image; zeros added at the border count as elements. The result's type names the output
-    /// height and width.
+    /// Mean of each window of an image. Zeros added at the border count as elements, unless the pool says
+    /// [`exclude_padding`](Pool::exclude_padding). The result's type names the output height and width.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, pool, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let images: Tensor<(D<2>, D<8>, D<28>, D<28>)> = input("images");
+    ///     let halved: Tensor<(D<2>, D<8>, D<14>, D<14>)> = images.avg_pool2d(pool(3).stride(2).padding(1));
+    ///     output(&halved);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
-    pub fn avg_pool2d<
-        OutHeight: Dim,
-        OutWidth: Dim,
-        const KERNEL: usize,
-        const STRIDE: usize,
-        const PADDING: usize,
-    >(
+    pub fn avg_pool2d<OutHeight: Dim, OutWidth: Dim>(
         self,
-        _pool: Pool<KERNEL, STRIDE, PADDING>,
-    ) -> Tensor<(B, C, OutHeight, OutWidth)> {
+        pool: Pool<2>,
+    ) -> Tensor<(B, C, OutHeight, OutWidth), E>
+    where
+        E: Float,
+    {
         let _scope = op("avg_pool2d");
-        let sum = self.pool2d(Window::square(KERNEL, STRIDE, PADDING), Reduce::Sum, 0.0);
-        sum * (1.0 / (KERNEL * KERNEL) as f32)
-    }
-
-    fn pool2d<OutHeight: Dim, OutWidth: Dim>(
-        self,
-        window: Window,
-        function: Reduce,
-        fill: f64,
-    ) -> Tensor<(B, C, OutHeight, OutWidth)> {
-        let input = <(B, C, H, W)>::DIMS;
-        let result = <(B, C, OutHeight, OutWidth)>::DIMS;
-        let [kernel, _] = window.taps;
-        let what = format!("input {}, kernel {kernel}", Dims(input));
-        let mistake = window.mistake(input, result, &what).or_else(|| window.empty_window(&what));
-        if let Some(mistake) = mistake {
-            report(mistake);
-            return Tensor::placeholder();
-        }
-        Tensor::of(record(|recorder| {
-            let windows = window.unfold(recorder, self.node, input, fill);
-            let first = graph_axis(input, 2);
-            let columns = recorder.graph.reduce(function, windows, first + 3);
-            recorder.graph.reduce(function, columns, first + 1)
-        }))
+        pooled(self, &pool, |graph, x, windows| graph.avg_pool(x, windows, pool.count_padding))
     }
 }

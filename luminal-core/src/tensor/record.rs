@@ -7,7 +7,7 @@ use super::border::Declared;
 use super::dim::DimInfo;
 use super::trace::{Mistake, Place, Traced};
 use crate::dtype::Dtype;
-use crate::graph::{Dim, Graph, NodeId, Op, Origin, Reduce};
+use crate::graph::{Dim, Graph, NodeId, Op, Origin, determined};
 
 /// What a trace has recorded so far.
 #[derive(Default)]
@@ -18,8 +18,8 @@ pub(crate) struct Recorder {
     mistakes: Vec<Mistake>,
     origin: Option<Origin>,
     depth: usize,
-    /// Free dimensions in the order of `graph.free`.
-    free: Vec<DimInfo>,
+    /// Free dimensions of the user and where they are in `graph.free`.
+    free: Vec<(DimInfo, usize)>,
 }
 
 impl Recorder {
@@ -39,10 +39,13 @@ impl Recorder {
 
     /// Does some work; the nodes it adds belong to the operation whose scope is open.
     pub fn stamped<T>(&mut self, work: impl FnOnce(&mut Recorder) -> T) -> T {
-        let first = self.graph.nodes.len();
+        let (first, known) = (self.graph.nodes.len(), self.graph.relations.len());
         let result = work(self);
         for node in &mut self.graph.nodes[first..] {
             node.origin = self.origin.clone();
+        }
+        for relation in &mut self.graph.relations[known..] {
+            relation.origin = self.origin.clone();
         }
         result
     }
@@ -64,6 +67,7 @@ impl Recorder {
     /// Checks what can only be seen at the end.
     pub fn finish(mut self) -> Traced {
         self.origin = None;
+        self.note_ties();
         for tied in self.declared.iter().filter(|known| known.tied) {
             let Declared { kind, name, path, .. } = tied;
             let found =
@@ -76,21 +80,24 @@ impl Recorder {
                 self.mistakes.push(Mistake { place: None, message });
             }
         }
-        for index in 0..self.graph.free.len() {
-            let inputs = self.graph.nodes.iter().filter(|node| matches!(node.op, Op::Input(_)));
-            let known = inputs
-                .flat_map(|node| &node.shape)
-                .any(|dim| matches!(dim, Dim::Free { index: i, .. } if *i == index));
-            if !known {
-                let name = &self.graph.free[index].name;
-                self.mistakes.push(Mistake {
-                    place: None,
-                    message: format!(
-                        "the free dimension `{name}` is in the shape of no input, so its size is not known when the model \
-                         runs: use it in an input or replace it by `D<N>`"
-                    ),
-                });
+        let mut known = vec![false; self.graph.free.len()];
+        for node in self.graph.nodes.iter().filter(|node| matches!(node.op, Op::Input(_))) {
+            for dim in &node.shape {
+                if let Dim::Free { index, .. } = dim {
+                    known[*index] = true;
+                }
             }
+        }
+        determined(&self.graph.relations, &mut known, |_, _| {});
+        for (free, _) in self.graph.free.iter().zip(known).filter(|(_, known)| !known) {
+            let name = &free.name;
+            self.mistakes.push(Mistake {
+                place: None,
+                message: format!(
+                    "the free dimension `{name}` is in the shape of no input, so its size is not known when the model \
+                     runs: use it in an input or replace it by `D<N>`"
+                ),
+            });
         }
         if self.graph.outputs.is_empty() && self.graph.writes.is_empty() {
             let message =
@@ -104,10 +111,10 @@ impl Recorder {
     /// A dimension of the graph.
     pub fn dim(&mut self, info: DimInfo) -> Dim {
         let DimInfo::Free { name, module, max } = info else { return Dim::Fixed(info.max()) };
-        if let Some(index) = self.free.iter().position(|known| *known == info) {
-            return Dim::Free { index, max };
+        if let Some((_, index)) = self.free.iter().find(|(known, _)| *known == info) {
+            return Dim::Free { index: *index, max };
         }
-        let namesake = self.free.iter().find_map(|known| match known {
+        let namesake = self.free.iter().find_map(|(known, _)| match known {
             DimInfo::Free { name: other, module, .. } if *other == name => Some(*module),
             _ => None,
         });
@@ -120,7 +127,7 @@ impl Recorder {
             ));
             label = format!("{module}::{name}");
         }
-        self.free.push(info);
+        self.free.push((info, self.graph.free.len()));
         self.graph.free_dim(&label, max)
     }
 
@@ -162,12 +169,7 @@ impl Recorder {
 
     /// Removes an axis of one element.
     pub fn squeeze(&mut self, node: NodeId, axis: usize) -> NodeId {
-        debug_assert_eq!(self.graph.nodes[node].shape[axis], Dim::Fixed(1));
-        match self.graph.nodes[node].op {
-            Op::Expand(inner, at) if at == axis => inner,
-            // There is no view that drops an axis; the maximum of one element is that element, NaN and -0 included.
-            _ => self.graph.widened([node], |graph, [node]| graph.reduce(Reduce::Max, node, axis)),
-        }
+        self.graph.squeeze(node, axis)
     }
 
     /// Applies a composition to one axis. Where the axis is of type `One` it gets an axis of one element in the graph for

@@ -2,11 +2,10 @@
 
 use super::dim::{DimInfo, Dims};
 use super::element::Element;
-use super::record::Recorder;
 use super::shape::Shape;
 use super::trace::{op, record, report};
 use super::value::Tensor;
-use crate::graph::{Dim, NodeId, Op};
+use crate::graph::{Dim, Graph, NodeId};
 
 impl<S: Shape, E: Element> Tensor<S, E> {
     /// The same elements in row-major order under another shape, which the caller names. Free dimensions stay whole and
@@ -29,11 +28,10 @@ impl<S: Shape, E: Element> Tensor<S, E> {
             report(mistake);
             return Tensor::placeholder();
         }
-        if S::DIMS.iter().any(|dim| dim.max() == 0) {
-            // No element to keep; sizes of 0 have no factors.
-            return Tensor::placeholder();
-        }
-        Tensor::of(record(|recorder| recorder.reshape(self.node, S::DIMS, R::DIMS)))
+        Tensor::of(record(|recorder| {
+            let to = recorder.shape(R::DIMS);
+            recorder.graph.reshape(self.node, &to)
+        }))
     }
 
     /// [`reshape`](Tensor::reshape) to one dimension, or to a free dimension and one more.
@@ -108,79 +106,87 @@ fn suggestion(have: usize, to: &[DimInfo]) -> Option<String> {
     })
 }
 
-impl Recorder {
-    fn reshape(&mut self, mut node: NodeId, from: &[DimInfo], to: &[DimInfo]) -> NodeId {
-        let (from_between, _) = segments(&without_one(from));
-        let (to_between, _) = segments(&without_one(to));
+/// Compositions for sizes that are numbers.
+impl Graph {
+    /// The same elements in row-major order under other sizes. Free sizes stay whole, and the products of the fixed ones
+    /// before, between and behind them stay as they are.
+    pub fn reshape(&mut self, mut x: NodeId, to: &[Dim]) -> NodeId {
+        let from = self.nodes[x].shape.clone();
+        if from.iter().chain(to).any(|size| (*size).max() == 0) {
+            // No element to keep; sizes of 0 have no factors.
+            return self.full(0.0, self.nodes[x].dtype, to);
+        }
         let mut axis = 0;
-        for (from, to) in from_between.iter().zip(&to_between) {
+        for (from, to) in fixed_between(&from).iter().zip(&fixed_between(to)) {
             if from != to {
-                node = self.refactor(node, axis, from, to);
+                x = self.refactor(x, axis, from, to);
             }
             axis += to.len() + 1;
         }
-        node
+        x
+    }
+
+    /// The axes `first` to `last`, of fixed sizes, as one.
+    pub fn flatten(&mut self, mut x: NodeId, first: usize, last: usize) -> NodeId {
+        for _ in first..last {
+            x = self.merge(x, first);
+        }
+        x
     }
 
     /// Replaces the axes of sizes `from`, which start at `axis`, by axes of sizes `to` of the same product, not 0.
-    fn refactor(&mut self, mut node: NodeId, axis: usize, from: &[usize], to: &[usize]) -> NodeId {
+    fn refactor(&mut self, mut x: NodeId, axis: usize, from: &[usize], to: &[usize]) -> NodeId {
         // Axes of one element have no factors: they are taken away first and added last.
-        let mut left = from.len();
         for at in (0..from.len()).rev().filter(|at| from[*at] == 1) {
-            node = self.drop_unit(node, axis, at, left);
-            left -= 1;
+            x = self.squeeze(x, axis + at);
         }
         let from_factors: Vec<_> = from.iter().copied().filter(|size| *size != 1).collect();
         let to_factors: Vec<_> = to.iter().copied().filter(|size| *size != 1).collect();
         let mut at = axis;
         for (from, to) in groups(&from_factors, &to_factors) {
-            node = self.refactor_group(node, at, from, to);
+            x = self.refactor_group(x, at, from, to);
             at += to.len();
         }
         for (at, _) in to.iter().enumerate().filter(|(_, size)| **size == 1) {
-            node = self.graph.expand(node, axis + at, Dim::Fixed(1));
+            x = self.unsqueeze(x, axis + at);
         }
-        node
+        x
     }
 
-    /// Removes the axis `at` of `count` fixed axes, which has one element: by a view where there is one.
-    fn drop_unit(&mut self, node: NodeId, axis: usize, at: usize, count: usize) -> NodeId {
-        let expanded = matches!(self.graph.nodes[node].op, Op::Expand(_, added) if added == axis + at);
-        if expanded || count == 1 {
-            return self.squeeze(node, axis + at);
-        }
-        self.graph.merge(node, axis + at.saturating_sub(1))
-    }
-
-    fn refactor_group(&mut self, mut node: NodeId, axis: usize, from: &[usize], to: &[usize]) -> NodeId {
+    fn refactor_group(&mut self, mut x: NodeId, axis: usize, from: &[usize], to: &[usize]) -> NodeId {
         let Some(fine) = common_refinement(from, to) else {
-            let whole = self.merge_axes(node, axis, from.len());
+            let whole = self.flatten(x, axis, axis + from.len() - 1);
             return self.split_axis(whole, axis, to);
         };
         let mut at = axis;
         for factors in runs(&fine, from) {
-            node = self.split_axis(node, at, factors);
+            x = self.split_axis(x, at, factors);
             at += factors.len();
         }
         for (at, factors) in runs(&fine, to).into_iter().enumerate() {
-            node = self.merge_axes(node, axis + at, factors.len());
+            x = self.flatten(x, axis + at, axis + at + factors.len() - 1);
         }
-        node
+        x
     }
 
-    fn split_axis(&mut self, mut node: NodeId, axis: usize, sizes: &[usize]) -> NodeId {
+    fn split_axis(&mut self, mut x: NodeId, axis: usize, sizes: &[usize]) -> NodeId {
         for at in 0..sizes.len() - 1 {
-            node = self.graph.split(node, axis + at, product(&sizes[at + 1..]));
+            x = self.split(x, axis + at, product(&sizes[at + 1..]));
         }
-        node
+        x
     }
+}
 
-    fn merge_axes(&mut self, mut node: NodeId, axis: usize, count: usize) -> NodeId {
-        for _ in 1..count {
-            node = self.graph.merge(node, axis);
+/// The fixed sizes before, between and behind the free ones.
+fn fixed_between(sizes: &[Dim]) -> Vec<Vec<usize>> {
+    let mut between = vec![vec![]];
+    for size in sizes {
+        match size {
+            Dim::Fixed(n) => between.last_mut().expect("one list").push(*n),
+            Dim::Free { .. } => between.push(vec![]),
         }
-        node
     }
+    between
 }
 
 /// Sizes that both lists are made of by multiplying neighbours; `None` where their axes do not nest, as in `[4, 6]` and
@@ -231,8 +237,4 @@ fn groups<'a>(from: &'a [usize], to: &'a [usize]) -> Vec<(&'a [usize], &'a [usiz
         (from_start, to_start) = (from_end, to_end);
     }
     groups
-}
-
-fn without_one(dims: &[DimInfo]) -> Vec<DimInfo> {
-    dims.iter().copied().filter(|dim| *dim != DimInfo::One).collect()
 }

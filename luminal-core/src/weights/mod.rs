@@ -1,25 +1,49 @@
-//! Weight files. A file is untrusted: it is checked once, when it is opened, and any broken rule is an [`Error`] that
-//! names the file, the tensor and the rule.
+//! Weight files: safetensors, alone or sharded, and GGUF. A file is untrusted: it is checked once, when it is opened, and
+//! any broken rule is an [`Error`] that names the file, the tensor and the rule.
 
+mod blocks;
+mod decode;
 mod fit;
-mod header;
+mod gguf;
+mod load;
+mod metadata;
+mod names;
+mod safetensors;
+mod shards;
+mod source;
 mod stored;
 
+pub use blocks::{BLOCK_FORMATS, BlockFormat, Plane};
+pub use metadata::{MetadataArray, MetadataValue};
 pub use stored::StoredDtype;
 
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
-use header::{Entries, Entry};
+use metadata::{Metadata, Raw};
 use std::borrow::Cow;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
-/// Named tensors from a weight file (safetensors), checked, not yet copied.
+/// Named tensors from weight files, checked, not yet copied.
 ///
-/// Loading a model copies what it needs, so a `Weights` can be dropped afterwards, and one serves many models.
+/// Loading a model copies what it needs, so a `Weights` can be dropped afterwards. A clone shares the files, so that one
+/// opening serves many models.
+#[derive(Clone)]
 pub struct Weights {
     name: String,
-    content: Content,
+    files: Arc<Vec<File>>,
     entries: Entries,
+    /// Of the index, or of the first file.
+    metadata: Metadata,
+    allow_unused: bool,
+    dequantise: bool,
+}
+
+/// One file, and the name that errors use.
+struct File {
+    name: String,
+    content: Content,
 }
 
 enum Content {
@@ -38,6 +62,19 @@ impl std::ops::Deref for Content {
     }
 }
 
+/// What a file says about one tensor, checked.
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    dtype: StoredDtype,
+    shape: Vec<usize>,
+    /// Position in [`Weights::files`].
+    file: usize,
+    /// Bytes of that file.
+    range: Range<usize>,
+}
+
+type Entries = BTreeMap<String, Entry>;
+
 /// One tensor of a weight file: row-major, little-endian, not aligned to anything.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoredTensor<'a> {
@@ -50,44 +87,16 @@ pub struct StoredTensor<'a> {
 }
 
 impl Weights {
-    /// Opens a safetensors file. The file is mapped, not read: only what a model asks for is ever touched.
-    ///
-    /// The file must not be changed or cut short by others while the `Weights` exists; replace it by renaming a new
-    /// file over it instead.
-    pub fn open(path: impl AsRef<Path>) -> Result<Weights> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let failed = |what: &str, e: std::io::Error| {
-            Error::new(format!("weight file `{name}`: cannot {what} it: {e}"))
-        };
-        let file = std::fs::File::open(path).map_err(|e| failed("open", e))?;
-        let metadata = file.metadata().map_err(|e| failed("inspect", e))?;
-        if !metadata.is_file() {
-            return Err(Error::new(format!("weight file `{name}`: it is not a regular file")));
-        }
-        if metadata.len() == 0 {
-            return Weights::from_named_bytes(name, Vec::new());
-        }
-        // SAFETY: the map is private to this value and only read. That nobody else changes the file meanwhile cannot
-        // be checked; it is the documented condition of this function.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| failed("map", e))?;
-        Weights::checked(name, Content::Mapped(map))
-    }
-
-    /// Reads the content of a safetensors file that is already in memory: `include_bytes!`, or a `Vec<u8>`.
-    pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Weights> {
-        Weights::from_named_bytes("in memory", bytes)
-    }
-
-    /// As [`Weights::from_bytes`], with the name that errors use.
-    pub fn from_named_bytes(
-        name: impl Into<String>,
-        bytes: impl Into<Cow<'static, [u8]>>,
-    ) -> Result<Weights> {
-        Weights::checked(name.into(), Content::Bytes(bytes.into()))
-    }
-
     /// Weights made in the program: name, type, sizes, row-major little-endian elements.
+    ///
+    /// ```
+    /// use luminal_core::dtype::Dtype;
+    /// use luminal_core::weights::Weights;
+    ///
+    /// let one = 1f32.to_le_bytes().to_vec();
+    /// let weights = Weights::from_tensors([("w", Dtype::F32, vec![1], one)]).unwrap();
+    /// assert_eq!(weights.names().collect::<Vec<_>>(), ["w"]);
+    /// ```
     pub fn from_tensors<Name: Into<String>>(
         tensors: impl IntoIterator<Item = (Name, Dtype, Vec<usize>, Vec<u8>)>,
     ) -> Result<Weights> {
@@ -105,21 +114,15 @@ impl Weights {
             }
             let range = content.len()..content.len() + bytes.len();
             content.extend(bytes);
-            if entries.insert(name.clone(), Entry { dtype: dtype.into(), shape, range }).is_some() {
+            if entries.insert(name.clone(), Entry { dtype: dtype.into(), shape, file: 0, range }).is_some() {
                 return Err(Error::new(format!("tensor {} is given twice", quoted(&name))));
             }
         }
-        Ok(Weights { name: "in memory".into(), content: Content::Bytes(content.into()), entries })
+        let file = File { name: "in memory".into(), content: Content::Bytes(content.into()) };
+        Ok(Weights::of_parts(file.name.clone(), vec![file], entries, Metadata::default()))
     }
 
-    fn checked(name: String, content: Content) -> Result<Weights> {
-        match header::parse(&content) {
-            Ok(entries) => Ok(Weights { name, content, entries }),
-            Err(rule) => Err(Error::new(format!("weight file `{name}`: {rule}"))),
-        }
-    }
-
-    /// The file's name, as errors print it.
+    /// The file's name, as errors print it; of sharded files that of the index.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -129,42 +132,47 @@ impl Weights {
         self.entries.keys().map(String::as_str)
     }
 
-    /// A tensor by its name.
+    /// A tensor by its name, as it is in the file.
     pub fn tensor(&self, name: &str) -> Option<StoredTensor<'_>> {
-        let Entry { dtype, shape, range } = self.entries.get(name)?;
-        Some(StoredTensor { dtype: *dtype, shape, data: &self.content[range.clone()] })
+        let Entry { dtype, shape, file, range } = self.entries.get(name)?;
+        let data = &self.files[*file].content[range.clone()];
+        Some(StoredTensor { dtype: *dtype, shape, data })
     }
 
-    /// The same weights under other names. Two tensors must not get the same name.
-    pub fn rename(mut self, mut new_name: impl FnMut(&str) -> String) -> Result<Weights> {
-        let mut renamed = Entries::new();
-        for (old, entry) in std::mem::take(&mut self.entries) {
-            let new = new_name(&old);
-            if renamed.insert(new.clone(), entry).is_some() {
-                let file = &self.name;
-                return Err(Error::new(format!(
-                    "weight file `{file}`: two tensors are renamed to {}",
-                    quoted(&new)
-                )));
-            }
-        }
-        self.entries = renamed;
-        Ok(self)
+    /// What the file says about itself under this key: of GGUF any value, of safetensors text. Of sharded files, what the
+    /// index says.
+    ///
+    /// ```
+    /// # fn main() -> luminal_core::error::Result<()> {
+    /// use luminal_core::weights::Weights;
+    ///
+    /// let weights = Weights::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/weights/formats.gguf"))?;
+    /// let architecture = weights.metadata("general.architecture").and_then(|value| value.as_str());
+    /// assert_eq!(architecture, Some("formats"));
+    /// let length = weights.metadata("formats.context_length").and_then(|value| value.as_u64());
+    /// assert_eq!(length, Some(4096));
+    /// assert!(weights.metadata("no.such.key").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn metadata(&self, key: &str) -> Option<MetadataValue<'_>> {
+        let file = self.files.first().map_or(&[][..], |file| &file.content);
+        self.metadata.get(key, file)
     }
 
-    /// The same weights with `prefix` put before every name.
-    pub fn with_prefix(self, prefix: &str) -> Result<Weights> {
-        self.rename(|name| format!("{prefix}{name}"))
-    }
-
-    /// The same weights with `prefix` taken off the names that start with it.
-    pub fn without_prefix(self, prefix: &str) -> Result<Weights> {
-        self.rename(|name| name.strip_prefix(prefix).unwrap_or(name).to_string())
+    /// The keys of [`Weights::metadata`], sorted.
+    pub fn metadata_keys(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.metadata.entries.keys().map(String::as_str)
     }
 }
 
-/// Puts a safetensors file into the binary: a `Result<Weights>`. The path is relative to the source file, as in
-/// `include_bytes!`.
+/// Puts a weight file, safetensors or GGUF, into the binary: a `Result<Weights>`. Nothing is copied at start. The path is
+/// relative to the source file, as in `include_bytes!`.
+///
+/// ```
+/// let weights = luminal_core::include_weights!("../../tests/data/weights/plain.safetensors").unwrap();
+/// assert_eq!(weights.names().collect::<Vec<_>>(), ["w"]);
+/// ```
 #[macro_export]
 macro_rules! include_weights {
     ($path:literal) => {

@@ -20,6 +20,7 @@ fn param(name: &'static str, shape: &[usize], buffer: usize, storage: &[&[Digit]
     let packing = Packing { buffer, storage };
     Param {
         name: name.into(),
+        aliases: vec![].into(),
         dtype: Dtype::F32,
         shape: shape.to_vec().into(),
         packings: vec![packing].into(),
@@ -85,6 +86,7 @@ pub fn plan() -> Plan {
     Plan {
         model: "mix".into(),
         free: vec![Free { name: "Batch".into(), max: MAX }].into(),
+        relations: vec![].into(),
         inputs: vec![
             port("x", Dtype::F32, &[BATCH, fixed(3)], 0),
             port("mask", Dtype::Bool, &[fixed(2), BATCH], 1),

@@ -195,3 +195,31 @@ fn what_is_taken_at_the_end_lives_to_the_end() {
     write_late(&mut reused, 64);
     reused.check().unwrap();
 }
+
+#[test]
+fn relations() {
+    let relation = |left, free, over| Relation {
+        left,
+        rule: Rule::Equal,
+        terms: vec![Term { factor: 1, free }].into(),
+        plus: 0,
+        over,
+        origin: None,
+    };
+    let mut right = plan();
+    right.free.to_mut().push(Free { name: "Half".into(), max: 2 });
+    let half = Dim::Free { index: 1, max: 2 };
+    assert!(right.check().unwrap_err().to_string().ends_with("no input determines the size `Half`"));
+    right.relations = vec![relation(half, 0, 2)].into();
+    right.check().unwrap();
+    for wrong in [relation(half, 2, 2), relation(half, 0, 0)] {
+        right.relations = vec![wrong.clone()].into();
+        let message = right.check().unwrap_err().to_string();
+        assert!(
+            message.contains(&format!("the relation `{wrong}` between 2 free sizes is not one")),
+            "{message}"
+        );
+    }
+    right.relations = vec![relation(Dim::Free { index: 1, max: 3 }, 0, 2)].into();
+    assert!(right.check().unwrap_err().to_string().contains("free size 1 has the bound Some(2), not 3"));
+}

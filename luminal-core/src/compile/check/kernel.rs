@@ -4,7 +4,7 @@ use super::Agreement;
 use super::memory::Memory;
 use crate::compile::Unit;
 use crate::error::{Error, Result};
-use crate::graph::FreeDim;
+use crate::graph::Graph;
 use crate::kernel::inputs::{Fill, arguments};
 use crate::kernel::ir::{Kernel, Space};
 use crate::kernel::meaning::{self, Rounding, Values};
@@ -22,18 +22,13 @@ const MANY: f64 = 2e7;
 ///
 /// # Errors
 /// The first difference, with everything needed to see it again.
-pub unsafe fn check_kernel(
-    unit: &Unit,
-    function: KernelFn,
-    free: &[FreeDim],
-    seed: u64,
-) -> Result<Agreement> {
+pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, graph: &Graph, seed: u64) -> Result<Agreement> {
     let mut agreement = Agreement::default();
     let fills = match work(&unit.kernel) > MANY {
         true => &[Fill::Mixed][..],
         false => &[Fill::Mixed, Fill::Negative, Fill::WithNan][..],
     };
-    for (number, sizes) in free_sizes(free).iter().enumerate() {
+    for (number, sizes) in free_sizes(graph)?.iter().enumerate() {
         for fill in fills {
             let case = Case { unit, fill: *fill, seed: seed.wrapping_add(number as u64), sizes };
             // SAFETY: passed on.
@@ -49,13 +44,21 @@ fn work(kernel: &Kernel) -> f64 {
     kernel.defs().map(|def| volume(&def.axes) * def.reduce.as_ref().map_or(1.0, |r| volume(&r.axes))).sum()
 }
 
-/// Free sizes at their bounds, in the middle, and at 1: tails of every kind.
-fn free_sizes(free: &[FreeDim]) -> Vec<Vec<usize>> {
-    if free.is_empty() {
-        return vec![vec![]];
+/// Free sizes at their bounds, in the middle, and at 1, or as near to that as relations permit: tails of every kind.
+fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
+    if graph.free.is_empty() {
+        return Ok(vec![vec![]]);
     }
     let sizes: [fn(usize) -> usize; 3] = [|max| max, |max| (max.div_ceil(2) | 1).min(max), |max| max.min(1)];
-    sizes.iter().map(|size| free.iter().map(|d| size(d.max)).collect()).collect()
+    let mut all: Vec<Vec<usize>> = vec![];
+    for size in sizes {
+        let wanted: Vec<usize> = graph.free.iter().map(|d| size(d.max)).collect();
+        let sizes = graph.sizes_near(&wanted)?;
+        if !all.contains(&sizes) {
+            all.push(sizes);
+        }
+    }
+    Ok(all)
 }
 
 struct Case<'a> {

@@ -17,6 +17,7 @@ pub fn check_model(graph: &Graph, plan: &'static Executable, device: Device, see
     let mut agreement = Agreement::default();
     let bounds: Vec<usize> = graph.free.iter().map(|d| d.max).collect();
     let small: Vec<usize> = bounds.iter().map(|max| max.div_ceil(2)).collect();
+    let (bounds, small) = (graph.sizes_near(&bounds)?, graph.sizes_near(&small)?);
     let weights = reference::random_feeds(graph, &bounds, seed)?;
     let mut session = Session::new(plan, device, &params(graph, &weights)?)?;
     let mut states = states(graph, &weights);

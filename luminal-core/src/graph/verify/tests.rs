@@ -384,9 +384,26 @@ fn window() {
             &format!("have 4 positions in an axis of 6, not {positions}"),
         );
     }
+    // Windows over a free axis must fit at its bound; that they do at run time is checked then.
+    accepts("%7 = window %0 axis 0 stride 1 dilation 1 : f32[4, 3, 6]");
+    accepts("%7 = window %0 axis 0 stride 1 dilation 1 : f32[d1, 3, 6]");
+    accepts("%7 = window %0 axis 0 stride 1 dilation 1 : f32[d0, 1, 6]");
+    accepts("%7 = window %1 axis 0 stride 1 dilation 1 : f32[d1, 1, 6]");
     rejects(
-        "%7 = window %0 axis 0 stride 1 dilation 1 : f32[4, 3, 6]",
-        "free dimension d0 cannot be split, merged or windowed",
+        "%7 = window %0 axis 0 stride 1 dilation 1 : f32[5, 3, 6]",
+        "have 4 positions in an axis of 6, not 5",
+    );
+    rejects(
+        "%7 = window %0 axis 0 stride 1 dilation 1 : f32[d0, 2, 6]",
+        "2 taps with dilation 1 do not fit in each of d0",
+    );
+    rejects(
+        "%7 = window %1 axis 0 stride 1 dilation 1 : f32[d1, 2, 6]",
+        "have 3 positions in an axis of 4, not 4",
+    );
+    rejects(
+        "%7 = window %0 axis 1 stride 1 dilation 1 : f32[d0, 4, d1]",
+        "free dimension d1 cannot be split",
     );
     rejects(
         "%7 = window %0 axis 1 stride 1 dilation 1 : f32[d0, 4]",
@@ -440,13 +457,20 @@ fn sizes_at_run_time() {
 
     let second = "%7 = slice %0 axis 0 start 1 step 1 : f32[1, 6]";
     assert_eq!(size_error(second, &[2, 0]), "fits");
-    let message = "node %7 (slice): 1 elements from 1 with step 1 do not fit in an axis of 1";
+    let message = "node %7 (slice): `N` is 1, but it must be at least 2";
     assert_eq!(size_error(second, &[1, 0]), message);
 
     let behind_one = "%7 = pad %5 axis 0 before 1 fill 0 : f32[d0, 6]";
     assert_eq!(size_error(behind_one, &[3, 2]), "fits");
-    let message = "node %7 (pad): 2 elements behind 1 new ones do not fit in an axis of 2";
+    let message = "node %7 (pad): `M` is 2, but it must be at most `N - 1`, which is 2 - 1 = 1";
     assert_eq!(size_error(behind_one, &[2, 2]), message);
+
+    let windows = "%7 = window %0 axis 0 stride 2 dilation 1 : f32[d1, 3, 6]";
+    assert_eq!(size_error(windows, &[6, 2]), "fits");
+    assert_eq!(size_error(windows, &[2, 0]), "fits");
+    let message =
+        "node %7 (window): `M` is 2, but it must be at most `(N - 1) / 2`, which is (4 - 1) / 2 = 1";
+    assert_eq!(size_error(windows, &[4, 2]), message);
 }
 
 #[test]

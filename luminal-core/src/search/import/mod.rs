@@ -173,7 +173,6 @@ fn check(graph: &Graph) -> Result<()> {
         let (what, x, dims) = match &node.op {
             Op::Split(x, axis) => ("split", *x, *axis..*axis + 1),
             Op::Merge(x, axis) => ("merge", *x, *axis..*axis + 2),
-            Op::Window { x, axis, .. } => ("window over", *x, *axis..*axis + 1),
             _ => continue,
         };
         for dim in dims {
@@ -183,7 +182,7 @@ fn check(graph: &Graph) -> Result<()> {
                     format!(" in `{}` at {}:{}:{}", origin.op, origin.file, origin.line, origin.column)
                 });
                 return Err(Error::new(format!(
-                    "node {id}{place}: cannot {what} the free dimension `{name}`; only dimensions of fixed size can be reshaped or windowed"
+                    "node {id}{place}: cannot {what} the free dimension `{name}`; only dimensions of fixed size can be reshaped"
                 )));
             }
         }

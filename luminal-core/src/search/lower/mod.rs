@@ -86,7 +86,7 @@ pub fn lower(graph: &Graph, found: &Found, options: &Options) -> Result<Program>
 }
 
 /// Kernels at load first, and every tensor written before it is read; otherwise as they were found.
-fn order(program: &mut Program) {
+pub(crate) fn order(program: &mut Program) {
     let mut left = std::mem::take(&mut program.kernels);
     left.sort_by_key(|kernel| kernel.when == When::Run);
     while !left.is_empty() {

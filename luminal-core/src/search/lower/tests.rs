@@ -1,5 +1,7 @@
 //! Kernels as the lowering leaves them, run by definition, against the reference interpreter of the graph.
 
+mod attention;
+
 use super::*;
 use crate::dtype::Dtype;
 use crate::graph::{Dim, samples};

@@ -55,6 +55,11 @@ impl Values {
         self.list.len() - 1
     }
 
+    /// Adds a tensor that was made elsewhere, or finds the one with its source.
+    pub(crate) fn adopt(&mut self, value: Value) -> ValueId {
+        self.intern(value.source, || (value.name, value.shape, value.dtype))
+    }
+
     /// The buffer of a graph node.
     pub fn of_node(&mut self, graph: &Graph, node: NodeId) -> ValueId {
         let (source, name) = match &graph.nodes[node].op {

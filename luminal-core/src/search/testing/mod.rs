@@ -5,11 +5,14 @@
 
 pub mod build;
 pub mod cases;
+pub mod deep;
 pub mod evaluate;
 pub mod models;
+pub mod windows;
 
 pub use build::fixed;
 pub use evaluate::{buffers, difference, evaluate, random_inputs, worst_error};
+pub use windows::windows;
 
 /// A small deterministic generator.
 pub struct Random(pub u64);

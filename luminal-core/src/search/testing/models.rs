@@ -2,7 +2,7 @@
 
 use super::build::*;
 use crate::dtype::Dtype::{F32, I32};
-use crate::graph::{Binary, Graph, NodeId};
+use crate::graph::{Binary, Dim, Graph, NodeId};
 
 /// Sizes of a transformer block.
 #[derive(Clone, Copy, Debug)]
@@ -75,21 +75,21 @@ pub fn attention_model(z: Sizes) -> Graph {
     output(g, o)
 }
 
-fn swiglu(g: &mut Graph, x: NodeId, hidden: usize) -> NodeId {
+fn swiglu(g: &mut Graph, x: NodeId, hidden: usize, layer: &str) -> NodeId {
     let width = g.nodes[x].shape[1].max();
-    let gate = linear(g, x, "gate", hidden, false);
-    let up = linear(g, x, "up", hidden, false);
+    let gate = linear(g, x, &format!("{layer}gate"), hidden, false);
+    let up = linear(g, x, &format!("{layer}up"), hidden, false);
     let s = sigmoid(g, gate);
     let gate = mul(g, gate, s);
     let y = mul(g, gate, up);
-    linear(g, y, "down", width, false)
+    linear(g, y, &format!("{layer}down"), width, false)
 }
 
 /// The gated feed-forward half of a Llama block.
 pub fn swiglu_model(z: Sizes) -> Graph {
     let mut g = Graph::default();
     let x = z.tokens(&mut g);
-    let y = swiglu(&mut g, x, z.f);
+    let y = swiglu(&mut g, x, z.f, "");
     output(g, y)
 }
 
@@ -98,62 +98,88 @@ pub fn bert_block(z: Sizes) -> Graph {
     let mut g = Graph::default();
     let x = z.tokens(&mut g);
     let mask = g.input("mask", &[fixed(z.s)], F32);
-    let [q, k, v] = ["q", "k", "v"].map(|name| {
-        let y = linear(&mut g, x, name, z.width(), true);
-        heads(&mut g, y, z.d)
+    let y = bert_layer(&mut g, x, mask, z, "");
+    output(g, y)
+}
+
+/// The block, its weights named after the layer.
+pub fn bert_layer(g: &mut Graph, x: NodeId, mask: NodeId, z: Sizes, layer: &str) -> NodeId {
+    let name = |part: &str| format!("{layer}{part}");
+    let [q, k, v] = ["q", "k", "v"].map(|part| {
+        let y = linear(g, x, &name(part), z.width(), true);
+        heads(g, y, z.d)
     });
-    let s = scores(&mut g, q, k);
-    let s = scale(&mut g, s, 1.0 / (z.d as f64).sqrt());
-    let s = add(&mut g, s, mask);
-    let p = softmax(&mut g, s, false);
-    let o = weighted(&mut g, p, v);
-    let o = unheads(&mut g, o);
-    let o = linear(&mut g, o, "o", z.width(), true);
-    let x = add(&mut g, x, o);
-    let x = layer_norm(&mut g, x, "norm1");
-    let y = linear(&mut g, x, "fc1", z.f, true);
-    let y = gelu(&mut g, y);
-    let y = linear(&mut g, y, "fc2", z.width(), true);
-    let x = add(&mut g, x, y);
-    let x = layer_norm(&mut g, x, "norm2");
-    output(g, x)
+    let s = scores(g, q, k);
+    let s = scale(g, s, 1.0 / (z.d as f64).sqrt());
+    let s = add(g, s, mask);
+    let p = softmax(g, s, false);
+    let o = weighted(g, p, v);
+    let o = unheads(g, o);
+    let o = linear(g, o, &name("o"), z.width(), true);
+    let x = add(g, x, o);
+    let x = layer_norm(g, x, &name("norm1"));
+    let y = linear(g, x, &name("fc1"), z.f, true);
+    let y = gelu(g, y);
+    let y = linear(g, y, &name("fc2"), z.width(), true);
+    let x = add(g, x, y);
+    layer_norm(g, x, &name("norm2"))
+}
+
+/// What the layers of a Llama share.
+#[derive(Clone, Copy)]
+pub struct Positions {
+    /// Of the rotation.
+    pub cos: NodeId,
+    /// Of the rotation.
+    pub sin: NodeId,
+    /// Where the position goes in the cache, the length in use, and the bound.
+    pub cache: Option<(NodeId, Dim, usize)>,
 }
 
 /// A Llama block: over all positions, or one position with a cache of this bound.
 pub fn llama_block(z: Sizes, cache: Option<usize>) -> Graph {
     let mut g = Graph::default();
-    let x0 = z.tokens(&mut g);
+    let x = z.tokens(&mut g);
     let [cos, sin] = ["cos", "sin"].map(|n| g.input(n, &[fixed(z.s), fixed(z.d)], F32));
-    let x = rms_norm(&mut g, x0, "norm1");
-    let [q, k, mut v] = [("q", z.h), ("k", z.kv), ("v", z.kv)].map(|(name, n)| {
-        let y = linear(&mut g, x, name, n * z.d, false);
-        heads(&mut g, y, z.d)
-    });
-    let q = rope(&mut g, q, cos, sin);
-    let mut k = rope(&mut g, k, cos, sin);
-    if let Some(bound) = cache {
+    let cache = cache.map(|bound| {
         let position = g.input("position", &[], I32);
-        let length = g.free_dim("Length", bound);
-        for (value, name) in [(&mut k, "keys"), (&mut v, "values")] {
-            let updated = cache_update(&mut g, *value, name, position, bound, z);
+        (position, g.free_dim("Length", bound), bound)
+    });
+    let y = llama_layer(&mut g, x, Positions { cos, sin, cache }, z, "");
+    output(g, y)
+}
+
+/// The block, its weights named after the layer.
+pub fn llama_layer(g: &mut Graph, x0: NodeId, positions: Positions, z: Sizes, layer: &str) -> NodeId {
+    let name = |part: &str| format!("{layer}{part}");
+    let Positions { cos, sin, cache } = positions;
+    let x = rms_norm(g, x0, &name("norm1"));
+    let [q, k, mut v] = [("q", z.h), ("k", z.kv), ("v", z.kv)].map(|(part, n)| {
+        let y = linear(g, x, &name(part), n * z.d, false);
+        heads(g, y, z.d)
+    });
+    let q = rope(g, q, cos, sin);
+    let mut k = rope(g, k, cos, sin);
+    if let Some((position, length, bound)) = cache {
+        for (value, part) in [(&mut k, "keys"), (&mut v, "values")] {
+            let updated = cache_update(g, *value, &name(part), position, bound, z);
             *value = g.slice(updated, 1, 0, 1, length);
         }
     }
-    let (k, v) = (group(&mut g, k, z.h / z.kv), group(&mut g, v, z.h / z.kv));
-    let s = scores(&mut g, q, k);
-    let mut s = scale(&mut g, s, 1.0 / (z.d as f64).sqrt());
+    let (k, v) = (group(g, k, z.h / z.kv), group(g, v, z.h / z.kv));
+    let s = scores(g, q, k);
+    let mut s = scale(g, s, 1.0 / (z.d as f64).sqrt());
     if cache.is_none() {
-        s = causal(&mut g, s);
+        s = causal(g, s);
     }
-    let p = softmax(&mut g, s, false);
-    let o = weighted(&mut g, p, v);
-    let o = unheads(&mut g, o);
-    let o = linear(&mut g, o, "o", z.width(), false);
-    let x1 = add(&mut g, x0, o);
-    let x = rms_norm(&mut g, x1, "norm2");
-    let y = swiglu(&mut g, x, z.f);
-    let y = add(&mut g, x1, y);
-    output(g, y)
+    let p = softmax(g, s, false);
+    let o = weighted(g, p, v);
+    let o = unheads(g, o);
+    let o = linear(g, o, &name("o"), z.width(), false);
+    let x1 = add(g, x0, o);
+    let x = rms_norm(g, x1, &name("norm2"));
+    let y = swiglu(g, x, z.f, layer);
+    add(g, x1, y)
 }
 
 /// `state' = select(t == position, new, state)`

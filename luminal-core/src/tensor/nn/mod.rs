@@ -1,13 +1,30 @@
 //! Layers with weights, named and laid out as PyTorch does, so that its weight files load unchanged.
+//!
+//! Layers compute in `f32`, whatever the element types of their weights and of their input, and round once to the type of
+//! the input. Those that work along the last dimension take tensors of any leading dimensions.
 
+mod attention;
+mod conv1d;
 mod conv2d;
+mod dims;
 mod embedding;
+mod feed_forward;
 mod format;
+mod kv_cache;
 mod linear;
 mod norm;
+mod recurrent;
 
+pub use attention::MultiHeadAttention;
+pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
+pub use dims::{Over, Times};
 pub use embedding::Embedding;
+pub use feed_forward::{FeedForward, SwiGlu};
 pub use format::WeightFormat;
+pub use kv_cache::{CacheFull, KvCache, Positions};
 pub use linear::Linear;
-pub use norm::LayerNorm;
+pub use norm::{BatchNorm, GroupNorm, LayerNorm, RmsNorm};
+pub use recurrent::{
+    Bidirectional, Cell, Gru, GruKind, Lstm, LstmKind, Recurrent, RecurrentKind, RecurrentState, Rnn, RnnKind,
+};

@@ -1,8 +1,8 @@
-//! Convolution and pooling against loops.
+//! Convolution against loops.
 
 use super::*;
 use crate::tensor::nn::Conv2d;
-use crate::tensor::{D, One, Tensor as T, conv, input, output, pool, weights};
+use crate::tensor::{D, One, Tensor as T, Window, conv, input, output, weights};
 
 /// Stride, padding and dilation of a convolution.
 struct Way {
@@ -61,10 +61,10 @@ fn convolution() {
             let flat: T<(D<4>, D<3>, D<1>, D<5>)> = input("flat");
             let point: T<(D<4>, D<3>, D<1>, D<1>)> = input("point");
             let plain: T<(D<2>, D<4>, D<5>, D<4>)> = x.conv2d(w, conv());
-            let strided: T<(D<2>, D<4>, D<4>, D<3>)> = x.conv2d(w, conv().stride::<2>().padding::<1>());
-            let dilated: T<(D<2>, D<4>, D<5>, D<4>)> = x.conv2d(w, conv().dilation::<2>().padding::<1>());
+            let strided: T<(D<2>, D<4>, D<4>, D<3>)> = x.conv2d(w, conv().stride(2).padding(1));
+            let dilated: T<(D<2>, D<4>, D<5>, D<4>)> = x.conv2d(w, conv().dilation(2).padding(1));
             let wide: T<(D<2>, D<4>, D<7>, D<2>)> = x.conv2d(flat, conv());
-            let pointwise: T<(D<2>, D<4>, D<4>, D<3>)> = x.conv2d(point, conv().stride::<2>());
+            let pointwise: T<(D<2>, D<4>, D<4>, D<3>)> = x.conv2d(point, conv().stride(2));
             output(&(plain, strided, dilated, wide, pointwise));
         },
         &[("x", &x), ("w", &w), ("flat", &flat), ("point", &point)],
@@ -122,41 +122,89 @@ fn channels_of_one() {
 }
 
 #[test]
-fn pooling() {
-    // All negative: padding of zeros would win.
-    let x = mixed(&[2, 3, 6, 6], 1);
-    let x = tensor(&[2, 3, 6, 6], floats(&x).iter().map(|x| x - 10.0).collect::<Vec<_>>());
+fn strides_paddings_dilations_and_groups_of_their_own() {
+    let x = mixed(&[2, 4, 7, 6], 1);
+    let (grouped, depthwise, many) =
+        (mixed(&[6, 2, 3, 2], 2), mixed(&[4, 1, 3, 3], 3), mixed(&[12, 1, 2, 3], 4));
     let out = run(
         || {
-            let x: T<(D<2>, D<3>, D<6>, D<6>)> = input("x");
-            let halved: T<(D<2>, D<3>, D<3>, D<3>)> = x.max_pool2d(pool::<2>());
-            let overlapping: T<(D<2>, D<3>, D<3>, D<3>)> =
-                x.max_pool2d(pool::<3>().stride::<2>().padding::<1>());
-            let mean: T<(D<2>, D<3>, D<3>, D<3>)> = x.avg_pool2d(pool::<3>().stride::<2>().padding::<1>());
-            output(&(halved, overlapping, mean));
+            let x: T<(D<2>, D<4>, D<7>, D<6>)> = input("x");
+            let how = conv().stride([2, 1]).pad_before([1, 2]).pad_after([0, 3]).dilation([1, 2]).groups(2);
+            let grouped: T<(D<2>, D<6>, D<3>, D<9>)> =
+                x.conv2d(input::<T<(D<6>, D<2>, D<3>, D<2>)>>("grouped"), how);
+            let depthwise: T<(D<2>, D<4>, D<7>, D<6>)> =
+                x.conv2d(input::<T<(D<4>, D<1>, D<3>, D<3>)>>("depthwise"), conv().padding(1).groups(4));
+            let many: T<(D<2>, D<12>, D<6>, D<2>)> =
+                x.conv2d(input::<T<(D<12>, One, D<2>, D<3>)>>("many"), conv().stride([1, 3]).groups(4));
+            output(&(grouped, depthwise, many));
         },
-        &[("x", &x)],
+        &[("x", &x), ("grouped", &grouped), ("depthwise", &depthwise), ("many", &many)],
     );
-    let mut expected = [vec![], vec![], vec![]];
-    for image in 0..6 {
-        for place in 0..9 {
-            let window = |kernel: usize, padding: usize| {
-                let start = |position: usize| (position * 2) as isize - padding as isize;
-                let taps = (0..kernel * kernel).map(move |tap| {
-                    let (row, column) = (start(place / 3), start(place % 3));
-                    [row + (tap / kernel) as isize, column + (tap % kernel) as isize]
-                });
-                taps.map(|at| pixel(&x, [image / 3, image % 3], at)).collect::<Vec<_>>()
-            };
-            let greatest =
-                |window: Vec<Option<f32>>| window.into_iter().flatten().fold(f32::NEG_INFINITY, f32::max);
-            expected[0].push(greatest(window(2, 0)));
-            expected[1].push(greatest(window(3, 1)));
-            expected[2].push(window(3, 1).into_iter().flatten().sum::<f32>() / 9.0);
-        }
-    }
-    let [halved, overlapping, mean] = expected.map(|values| tensor(&[2, 3, 3, 3], values));
-    assert_eq!(out[0], halved);
-    assert_eq!(out[1], overlapping);
-    assert_close(&mean, &out[2], 1e-5);
+    let row = Window { stride: 2, before: 1, ..Window::of(3) };
+    let column = Window { before: 2, after: 3, dilation: 2, ..Window::of(2) };
+    assert_close(&grids::convolved(&x, &grouped, &[row, column], 2), &out[0], 1e-5);
+    let same = Window { before: 1, after: 1, ..Window::of(3) };
+    assert_close(&grids::convolved(&x, &depthwise, &[same, same], 4), &out[1], 1e-5);
+    let windows = [Window::of(2), Window { stride: 3, ..Window::of(3) }];
+    assert_close(&grids::convolved(&x, &many, &windows, 4), &out[2], 1e-5);
+}
+
+#[test]
+fn sequences_and_volumes() {
+    let (x, kernel) = (mixed(&[2, 3, 9], 1), mixed(&[4, 3, 3], 2));
+    let out = run(
+        || {
+            let x: T<(D<2>, D<3>, D<9>)> = input("x");
+            let y: T<(D<2>, D<4>, D<5>)> =
+                x.conv1d(input::<T<(D<4>, D<3>, D<3>)>>("k"), conv().stride(2).padding(1));
+            output(&y);
+        },
+        &[("x", &x), ("k", &kernel)],
+    );
+    let window = Window { stride: 2, before: 1, after: 1, ..Window::of(3) };
+    assert_close(&grids::convolved(&x, &kernel, &[window], 1), &out[0], 1e-5);
+
+    let (x, kernel) = (mixed(&[1, 4, 4, 5, 3], 1), mixed(&[2, 2, 2, 3, 2], 2));
+    let windows = [
+        Window::of(2),
+        Window { stride: 2, before: 1, ..Window::of(3) },
+        Window { after: 2, ..Window::of(2) },
+    ];
+    let maps = compose([&x, &kernel], |graph, [x, kernel]| graph.conv(x, kernel, &windows, 2));
+    assert_close(&grids::convolved(&x, &kernel, &windows, 2), &maps, 1e-5);
+}
+
+#[test]
+fn integers_are_convolved_exactly() {
+    let x = tensor(&[1, 1, 3], vec![1 << 20, 3, -5]);
+    let kernel = tensor(&[1, 1, 2], vec![1 << 10, 7]);
+    let y = compose([&x, &kernel], |graph, [x, kernel]| graph.conv(x, kernel, &[Window::of(2)], 1));
+    assert_eq!(y, tensor(&[1, 1, 2], vec![(1 << 30) + 21, 3 * (1 << 10) - 35]));
+}
+
+#[test]
+fn nothing_to_convolve() {
+    let run = |x: &[usize], kernel: &[usize], groups: usize| {
+        compose([&counting(x), &counting(kernel)], |graph, [x, kernel]| {
+            graph.conv(x, kernel, &[Window::of(2)], groups)
+        })
+    };
+    assert_eq!(run(&[0, 2, 4], &[3, 2, 2], 1), tensor(&[0, 3, 3], Vec::<f32>::new()));
+    assert_eq!(run(&[1, 0, 4], &[2, 0, 2], 1), tensor(&[1, 2, 3], vec![0f32; 6]));
+    assert_eq!(run(&[1, 0, 4], &[2, 0, 2], 2), tensor(&[1, 2, 3], vec![0f32; 6]));
+    assert_eq!(run(&[1, 2, 4], &[0, 1, 2], 2), tensor(&[1, 0, 3], Vec::<f32>::new()));
+}
+
+#[test]
+fn same_sizes_of_onnx() {
+    let (x, kernel) = (tensor(&[1, 1, 4], vec![1f32, 2., 3., 4.]), tensor(&[1, 1, 3], vec![1f32, 10., 100.]));
+    let same = |upper: bool| {
+        let window = Window { stride: 2, ..Window::of(3) }.same(4, upper);
+        compose([&x, &kernel], |graph, [x, kernel]| graph.conv(x, kernel, &[window], 1))
+    };
+    assert_eq!(same(true), tensor(&[1, 1, 2], vec![321f32, 43.]));
+    assert_eq!(same(false), tensor(&[1, 1, 2], vec![210f32, 432.]));
+    // A stride above the window: nothing is padded, and the last window need not see the end.
+    let window = Window { stride: 3, ..Window::of(2) }.same(8, true);
+    assert_eq!((window.before, window.after, window.positions(8)), (0, 0, 3));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::axes;
-use crate::tensor::{Axis, D, Tensor as T, conv, input, output, pool, weights};
+use crate::tensor::{Axis, D, Tensor as T, input, output, weights};
 
 free_dim!(Batch, 8);
 free_dim!(Seq, 16);
@@ -87,65 +87,6 @@ fn concat_and_pad() {
     assert_mistake(
         || output(&input::<T<(D<4>,)>>("x").pad::<D<5>, 0>(Axis::<0>, 2, 0.0)),
         "pad: axis 0 of [4] with 2 in front needs at least 6, but the result [5] names 5",
-    );
-}
-
-#[test]
-fn convolution() {
-    type Images = T<(Batch, D<1>, D<28>, D<28>)>;
-    type Kernel = T<(D<4>, D<1>, D<3>, D<3>)>;
-    assert_mistake(
-        || {
-            output(
-                &input::<Images>("x")
-                    .conv2d::<D<14>, D<13>, _, _, _, _, _, _>(input::<Kernel>("k"), conv().stride::<2>()),
-            )
-        },
-        "conv2d: input [Batch, 1, 28, 28], kernel [4, 1, 3, 3], stride 2, padding 0: the output height is 13, but the \
-         result [Batch, 4, 14, 13] names 14",
-    );
-    assert_mistake(
-        || {
-            let x: T<(Batch, D<1>, D<28>, Seq)> = input("x");
-            output(&x.conv2d::<D<26>, Seq, _, _, _, _, _, _>(input::<Kernel>("k"), conv()));
-        },
-        "conv2d: input [Batch, 1, 28, Seq], kernel [4, 1, 3, 3]: the width of the input is `Seq`; it must be a fixed size, \
-         `D<N>`",
-    );
-    assert_mistake(
-        || {
-            let x: T<(D<1>, D<1>, D<2>, D<2>)> = input("x");
-            output(&x.conv2d::<D<1>, D<1>, _, _, _, _, _, _>(input::<Kernel>("k"), conv().dilation::<2>()));
-        },
-        "conv2d: input [1, 1, 2, 2], kernel [4, 1, 3, 3], stride 1, padding 0, dilation 2: the window of 5 does not fit into \
-         the height, which is 2 with padding",
-    );
-    assert_mistake(
-        || {
-            output(
-                &input::<Images>("x")
-                    .conv2d::<D<1>, D<1>, _, _, _, _, _, _>(input::<Kernel>("k"), conv().stride::<0>()),
-            )
-        },
-        "conv2d: input [Batch, 1, 28, 28], kernel [4, 1, 3, 3], stride 0, padding 0: the stride is 0; it must be at least 1",
-    );
-}
-
-#[test]
-fn pooling() {
-    assert_mistake(
-        || output(&input::<T<(Batch, D<3>, D<8>, D<8>)>>("x").max_pool2d::<D<4>, D<3>, _, _, _>(pool::<2>())),
-        "max_pool2d: input [Batch, 3, 8, 8], kernel 2, stride 2, padding 0: the output width is 4, but the result [Batch, 3, \
-         4, 3] names 3",
-    );
-    assert_mistake(
-        || {
-            output(
-                &input::<T<(D<1>, D<3>, D<8>, D<8>)>>("x")
-                    .avg_pool2d::<D<6>, D<6>, _, _, _>(pool::<2>().padding::<2>()),
-            )
-        },
-        "avg_pool2d: input [1, 3, 8, 8], kernel 2: padding 2 is more than half of the kernel, at most 1",
     );
 }
 

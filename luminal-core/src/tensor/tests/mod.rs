@@ -1,17 +1,28 @@
 //! What tracing records, computed by the reference interpreter and compared with values worked out by hand or by loops.
 
+mod accuracy;
+mod attention;
+mod compositions;
 mod dtypes;
+mod einsum;
+mod elements;
+mod grids;
 mod images;
 mod mistakes;
 mod modules;
 mod movement;
 mod numbers;
+mod pools;
 mod products;
+mod reductions;
+mod resizes;
+mod transposed;
 mod views;
+mod window_mistakes;
 
 use super::trace;
 use crate::error::Result;
-use crate::graph::Graph;
+use crate::graph::{Dim, Graph, NodeId};
 use crate::reference::{self, Data, Feeds, Tensor, Tolerance, compare};
 
 /// Three free dimensions for models.
@@ -74,6 +85,46 @@ fn run_free(model: impl FnOnce(), feeds: &[(&str, &Tensor)], free: &[usize]) -> 
     let graph = graph(model);
     let feeds: Feeds = feeds.iter().map(|(name, tensor)| (name.to_string(), (*tensor).clone())).collect();
     reference::run(&graph, &feeds, free).unwrap().outputs
+}
+
+/// The result of a composition of graphs for these inputs.
+fn compose<const N: usize>(
+    inputs: [&Tensor; N],
+    work: impl FnOnce(&mut Graph, [NodeId; N]) -> NodeId,
+) -> Tensor {
+    let mut graph = Graph::default();
+    let mut feeds = Feeds::new();
+    let mut number = 0;
+    let nodes = inputs.map(|tensor| {
+        let name = format!("x{number}");
+        number += 1;
+        let shape: Vec<Dim> = tensor.shape.iter().map(|size| Dim::Fixed(*size)).collect();
+        feeds.insert(name.clone(), tensor.clone());
+        graph.input(&name, &shape, tensor.dtype())
+    });
+    let result = work(&mut graph, nodes);
+    graph.outputs.push(("result".into(), result));
+    graph.verify().unwrap();
+    reference::run(&graph, &feeds, &[]).unwrap().outputs.remove(0)
+}
+
+/// What a composition on graphs makes of a tensor, beneath the types.
+fn apply(function: impl FnOnce(&mut Graph, NodeId) -> NodeId, x: &Tensor) -> Tensor {
+    apply_two(|graph, x, _| function(graph, x), x, x)
+}
+
+/// As [`apply`], of two operands.
+fn apply_two(function: impl FnOnce(&mut Graph, NodeId, NodeId) -> NodeId, x: &Tensor, y: &Tensor) -> Tensor {
+    let mut graph = Graph::default();
+    let nodes = [("x", x), ("y", y)].map(|(name, tensor)| {
+        let shape: Vec<_> = tensor.shape.iter().map(|size| Dim::Fixed(*size)).collect();
+        graph.input(name, &shape, tensor.dtype())
+    });
+    let result = function(&mut graph, nodes[0], nodes[1]);
+    graph.outputs.push(("output".into(), result));
+    graph.verify().unwrap();
+    let feeds = Feeds::from([("x".into(), x.clone()), ("y".into(), y.clone())]);
+    reference::run(&graph, &feeds, &[]).unwrap().outputs.remove(0)
 }
 
 #[track_caller]

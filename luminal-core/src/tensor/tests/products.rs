@@ -162,3 +162,86 @@ fn products_need_no_permutation() {
     let names: Vec<_> = graph.nodes.iter().map(|node| node.op.name()).collect();
     assert!(!names.contains(&"permute"), "{graph}");
 }
+
+/// A matrix product with operands of any ranks, from the definition of each element: leading axes aligned at the last.
+fn broadcast_product(x: &Tensor, y: &Tensor, batch: &[usize]) -> Tensor {
+    let (m, k) = (x.shape[x.shape.len() - 2], x.shape[x.shape.len() - 1]);
+    let n = y.shape[y.shape.len() - 1];
+    let shape: Vec<usize> = batch.iter().copied().chain([m, n]).collect();
+    let element = |tensor: &Tensor, index: &[usize], row: usize, column: usize| {
+        let lead = &tensor.shape[..tensor.shape.len() - 2];
+        let skipped = index.len() - lead.len();
+        let lead = lead.iter().zip(&index[skipped..]).map(|(size, i)| if *size == 1 { 0 } else { *i });
+        let all: Vec<isize> = lead.chain([row, column]).map(|i| i as isize).collect();
+        grids::at(tensor, &all).unwrap()
+    };
+    grids::from_fn(&shape, |index| {
+        let (lead, last) = index.split_at(batch.len());
+        (0..k).map(|l| element(x, lead, last[0], l) * element(y, lead, l, last[1])).sum()
+    })
+}
+
+#[test]
+fn every_rank() {
+    let (x, y) = (mixed(&[2, 1, 2, 3, 4, 5], 1), mixed(&[1, 2, 3, 5, 2], 2));
+    let (flat, row) = (mixed(&[3, 4], 3), mixed(&[5], 4));
+    let out = run(
+        || {
+            let x: T<(D<2>, D<1>, D<2>, D<3>, D<4>, D<5>)> = input("x");
+            let y: T<(D<1>, D<2>, D<3>, D<5>, D<2>)> = input("y");
+            let flat: T<(D<3>, D<4>)> = input("flat");
+            let row: T<(D<5>,)> = input("row");
+            let each: T<(D<2>, D<1>, D<2>, D<3>, D<4>, D<2>)> = x.matmul(y);
+            let shared_left: T<(D<2>, D<1>, D<2>, D<3>, D<3>, D<5>)> = flat.matmul(x);
+            let column: T<(D<2>, D<1>, D<2>, D<3>, D<4>)> = x.matmul(row);
+            let rows: T<(D<1>, D<2>, D<3>, D<2>)> = row.matmul(y);
+            output(&(each, shared_left, column, rows));
+        },
+        &[("x", &x), ("y", &y), ("flat", &flat), ("row", &row)],
+    );
+    assert_close(&broadcast_product(&x, &y, &[2, 1, 2, 3]), &out[0], 1e-5);
+    assert_close(&broadcast_product(&flat, &x, &[2, 1, 2, 3]), &out[1], 1e-5);
+    let column = broadcast_product(&x, &tensor(&[5, 1], floats(&row).to_vec()), &[2, 1, 2, 3]);
+    assert_close(&tensor(&[2, 1, 2, 3, 4], floats(&column).to_vec()), &out[2], 1e-5);
+    let rows = broadcast_product(&tensor(&[1, 5], floats(&row).to_vec()), &y, &[1, 2, 3]);
+    assert_close(&tensor(&[1, 2, 3, 2], floats(&rows).to_vec()), &out[3], 1e-5);
+}
+
+#[test]
+fn graphs_broadcast_as_numpy_does() {
+    let check = |x: &[usize], y: &[usize], batch: &[usize]| {
+        let (x, y) = (mixed(x, 1), mixed(y, 2));
+        let product = compose([&x, &y], |graph, [x, y]| graph.matmul(x, y));
+        assert_close(&broadcast_product(&x, &y, batch), &product, 1e-5);
+    };
+    check(&[1, 2, 3], &[4, 3, 2], &[4]);
+    check(&[5, 1, 2, 3], &[4, 3, 2], &[5, 4]);
+    check(&[2, 3], &[6, 3, 1], &[6]);
+    check(&[1, 1], &[1, 1], &[]);
+    check(&[3, 1, 2, 0], &[0, 4], &[3, 1]);
+    check(&[0, 2], &[2, 3], &[]);
+}
+
+#[test]
+fn vectors() {
+    let (x, y, z) = (mixed(&[3], 1), mixed(&[3], 2), mixed(&[2], 3));
+    let out = run(
+        || {
+            let x: T<(D<3>,)> = input("x");
+            output(&(x.dot(input("y")), x.outer(input::<T<(D<2>,)>>("z"))));
+        },
+        &[("x", &x), ("y", &y), ("z", &z)],
+    );
+    let dot: f32 = floats(&x).iter().zip(floats(&y)).map(|(x, y)| x * y).sum();
+    assert_close(&tensor(&[], vec![dot]), &out[0], 1e-6);
+    let outer: Vec<f32> = floats(&x).iter().flat_map(|x| floats(&z).iter().map(move |z| x * z)).collect();
+    assert_eq!(out[1], tensor(&[3, 2], outer));
+}
+
+#[test]
+fn integers_are_multiplied_exactly() {
+    let x = tensor(&[1, 3], vec![1 << 24, 1, -1]);
+    let y = tensor(&[3, 1], vec![64, 1, 1]);
+    let product = compose([&x, &y], |graph, [x, y]| graph.matmul(x, y));
+    assert_eq!(product, tensor(&[1, 1], vec![1 << 30]));
+}

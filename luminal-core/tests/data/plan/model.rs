@@ -10,6 +10,7 @@
         free: Cow::Borrowed(&[
             Free { name: Cow::Borrowed("Batch"), max: 5 },
         ]),
+        relations: Cow::Borrowed(&[]),
         inputs: Cow::Borrowed(&[
             Port { name: Cow::Borrowed("x"), dtype: Dtype::F32, shape: Cow::Borrowed(&[Dim::Free { index: 0, max: 5 }, Dim::Fixed(3)]), buffer: 0 },
             Port { name: Cow::Borrowed("mask"), dtype: Dtype::Bool, shape: Cow::Borrowed(&[Dim::Fixed(2), Dim::Free { index: 0, max: 5 }]), buffer: 1 },
@@ -25,8 +26,8 @@
             Port { name: Cow::Borrowed("previous"), dtype: Dtype::F32, shape: Cow::Borrowed(&[Dim::Fixed(6)]), buffer: 6 },
         ]),
         params: Cow::Borrowed(&[
-            Param { name: Cow::Borrowed("w"), dtype: Dtype::F32, shape: Cow::Borrowed(&[3, 6]), packings: Cow::Borrowed(&[Packing { buffer: 2, storage: Cow::Borrowed(&[Cow::Borrowed(&[Digit { size: usize::MAX, stride: 4 }]), Cow::Borrowed(&[Digit { size: 4, stride: 1 }, Digit { size: usize::MAX, stride: 12 }])]) }]) },
-            Param { name: Cow::Borrowed("s"), dtype: Dtype::F32, shape: Cow::Borrowed(&[6]), packings: Cow::Borrowed(&[Packing { buffer: 3, storage: Cow::Borrowed(&[Cow::Borrowed(&[Digit { size: usize::MAX, stride: 1 }])]) }]) },
+            Param { name: Cow::Borrowed("w"), aliases: Cow::Borrowed(&[]), dtype: Dtype::F32, shape: Cow::Borrowed(&[3, 6]), packings: Cow::Borrowed(&[Packing { buffer: 2, storage: Cow::Borrowed(&[Cow::Borrowed(&[Digit { size: usize::MAX, stride: 4 }]), Cow::Borrowed(&[Digit { size: 4, stride: 1 }, Digit { size: usize::MAX, stride: 12 }])]) }]) },
+            Param { name: Cow::Borrowed("s"), aliases: Cow::Borrowed(&[]), dtype: Dtype::F32, shape: Cow::Borrowed(&[6]), packings: Cow::Borrowed(&[Packing { buffer: 3, storage: Cow::Borrowed(&[Cow::Borrowed(&[Digit { size: usize::MAX, stride: 1 }])]) }]) },
         ]),
         buffers: Cow::Borrowed(&[
             Buffer { place: Place::Input(0), bytes: 60 },

@@ -1,0 +1,11 @@
+use luminal::{D, Tensor, conv, model};
+
+#[model]
+pub fn m(
+    x: Tensor<(D<1>, D<3>, D<28>, D<28>)>,
+    kernel: &Tensor<(D<4>, D<3>, D<3>, D<3>)>,
+) -> Tensor<(D<1>, D<4>, D<26>, D<26>)> {
+    x.conv2d(*kernel, conv().stride([1, 1, 1]))
+}
+
+fn main() {}
