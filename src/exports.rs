@@ -17,7 +17,10 @@ pub use luminal_core::tensor::{
     At, Axes, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
     Number, One, Operand, Output, Permute, Pool, SameType, Scope, Shape, Split, Tensor, View, With, conv, pool,
 };
-pub use luminal_core::weights::Weights;
+pub use luminal_core::include_weights;
+pub use luminal_core::weights::{
+    BLOCK_FORMATS, BlockFormat, MetadataArray, MetadataValue, Plane, StoredDtype, StoredTensor, Weights,
+};
 pub use luminal_macros::{Module, Output, dim, model};
 
 /// What `run` returns for a model that returns `T`: a view where the model has a tensor.

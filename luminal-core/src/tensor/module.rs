@@ -32,7 +32,7 @@ pub struct Scope {
     pub(crate) tied: bool,
     /// Whether a struct here keeps its own name out of the names of its fields.
     bare: bool,
-    location: &'static Location<'static>,
+    pub(crate) location: &'static Location<'static>,
 }
 
 /// The scope of an argument `&T`.
@@ -64,6 +64,11 @@ impl Scope {
     pub fn field(&self, field: &str, name: &str) -> Scope {
         let (own, name) = (self.after(&self.own, name), self.after(&self.name, name));
         Scope { name, own, path: format!("{}.{field}", self.path), bare: false, ..self.clone() }
+    }
+
+    /// The same place under other names in the weight file.
+    pub(crate) fn renamed(&self, name: impl Fn(&str) -> String) -> Scope {
+        Scope { name: name(&self.name), own: name(&self.own), ..self.clone() }
     }
 
     /// An element of an array.

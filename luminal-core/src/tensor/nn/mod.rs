@@ -13,6 +13,7 @@ mod format;
 mod kv_cache;
 mod linear;
 mod norm;
+mod quant;
 mod recurrent;
 
 pub use attention::MultiHeadAttention;
@@ -25,6 +26,7 @@ pub use format::WeightFormat;
 pub use kv_cache::{CacheFull, KvCache, Positions};
 pub use linear::Linear;
 pub use norm::{BatchNorm, GroupNorm, LayerNorm, RmsNorm};
+pub use quant::{Packed, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, QuantMatrix};
 pub use recurrent::{
     Bidirectional, Cell, Gru, GruKind, Lstm, LstmKind, Recurrent, RecurrentKind, RecurrentState, Rnn, RnnKind,
 };
