@@ -1,6 +1,6 @@
 //! What users see when `cargo check` traces their models.
 //!
-//! Each file of `tests/fixtures` becomes `src/model.rs` of a package with a build script. All packages are one generated
+//! Each file of `tests/ui/tracing` becomes `src/model.rs` of a package with a build script. All packages are one generated
 //! workspace, so one `cargo check` sees them all; its messages are compared with the `.stderr` beside each file. A line
 //! `//@ build: ..` names what the build script compiles, `none` means that there is no build script; without it the model
 //! is `m`.
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A file of `tests/fixtures`.
+/// A file of `tests/ui/tracing`.
 struct Case {
     name: String,
     file: PathBuf,
@@ -71,7 +71,7 @@ impl Case {
 fn messages_are_as_expected() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let workspace = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
-    let cases = Case::all(&root.join("tests/fixtures"));
+    let cases = Case::all(&root.join("tests/ui/tracing"));
     assert!(!cases.is_empty());
     for case in &cases {
         case.write_package(&workspace, root);
@@ -92,7 +92,8 @@ fn messages_are_as_expected() {
         if accept {
             write(&expected, &messages);
         } else if fs::read_to_string(&expected).unwrap_or_default() != messages {
-            wrong.push(format!("== tests/fixtures/{}\n{messages}", expected.file_name().unwrap().display()));
+            wrong
+                .push(format!("== tests/ui/tracing/{}\n{messages}", expected.file_name().unwrap().display()));
         }
     }
     assert!(wrong.is_empty(), "other messages than expected:\n\n{}", wrong.join("\n"));

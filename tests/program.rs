@@ -3,7 +3,7 @@
 mod models;
 
 use luminal::graph::{Graph, Op};
-use models::{Batch, classify};
+use models::{Batch, blocks, classify};
 
 /// The text that the build script left is the graph of the function, as the reference interpreter reads it.
 #[test]
@@ -28,4 +28,36 @@ fn the_program_holds_the_traced_graph() {
 fn model_names_the_function() {
     assert_eq!(classify::MODEL.name, "classify");
     assert!(classify::MODEL.file.ends_with("models/mod.rs"), "{}", classify::MODEL.file);
+}
+
+/// State stays between runs, leaves as a file and comes back, in the session or in another one.
+#[test]
+fn state_is_kept_saved_restored_and_reset() {
+    use luminal::{Device, Weights};
+    let nothing = Weights::from_tensors::<String>([]).unwrap();
+    let load = || blocks::step::load(Device::cpu(), &nothing).unwrap();
+    let sum = |session: &mut blocks::step::Session, x: f32| {
+        let step = session.run(&[x; 4]).unwrap();
+        (step.sum[0], step.change[0])
+    };
+    let mut first = load();
+    assert_eq!(sum(&mut first, 1.0), (1.0, 1.0));
+    assert_eq!(sum(&mut first, 3.0), (4.0, 2.0));
+    let folder = std::env::temp_dir().join(format!("luminal-state-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("step.safetensors");
+    std::fs::write(&file, first.save_state()).unwrap();
+
+    let mut second = load();
+    second.restore_state(&Weights::open(&file).unwrap()).unwrap();
+    assert_eq!(sum(&mut second, 10.0), (14.0, 7.0));
+    // Each session has its own.
+    assert_eq!(sum(&mut first, 5.0), (9.0, 2.0));
+    first.reset_state();
+    assert_eq!(sum(&mut first, 5.0), (5.0, 5.0));
+
+    let error = first.restore_state(&nothing).unwrap_err().to_string();
+    assert!(error.contains("`memory.sum` is missing: f32 [4]"), "{error}");
+    assert!(error.contains("`memory.last` is missing: f32 [4]"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
 }

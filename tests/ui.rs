@@ -1,6 +1,6 @@
 //! What rustc says about models whose types are wrong.
 //!
-//! Each file of `tests/ui` is a model file with a `main`; its messages are compared with the `.stderr` beside it.
+//! Each file of `tests/ui/types` is a model file with a `main`; its messages are compared with the `.stderr` beside it.
 //! `TRYBUILD=overwrite cargo test --test ui` accepts them.
 
 use std::env;
@@ -21,5 +21,5 @@ fn messages_are_as_expected() {
 #[test]
 #[ignore = "runs as a child of the other test"]
 fn cases() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    trybuild::TestCases::new().compile_fail("tests/ui/types/*.rs");
 }

@@ -74,6 +74,19 @@ pub fn expand(model: &Model) -> TokenStream {
                 pub fn plan() -> &'static ::luminal::rt::Plan {
                     &PLAN
                 }
+                /// Sets all state, `&mut T`, to zero, as it is after loading.
+                pub fn reset_state(&mut self) {
+                    self.0.reset_state();
+                }
+                /// All state as the content of a safetensors file, named as the model declares it.
+                pub fn save_state(&self) -> ::std::vec::Vec<u8> {
+                    self.0.save_state()
+                }
+                /// Sets all state to what `save_state` gave. If anything does not fit, one error lists everything, and
+                /// no state is changed.
+                pub fn restore_state(&mut self, saved: &::luminal::Weights) -> ::luminal::Result<()> {
+                    self.0.restore_state(saved)
+                }
             }
             /// Loads the weights onto the device. After this nothing is allocated.
             pub fn load(device: ::luminal::Device, weights: &::luminal::Weights) -> ::luminal::Result<Session> {

@@ -1,5 +1,6 @@
 //! The whole road, without a build script: graphs to C, compiled, loaded and checked as a build does.
 
+mod compositions;
 mod movement;
 
 use super::check::{check_kernel, check_model};
@@ -38,6 +39,14 @@ fn is_model(graph: &Graph) -> bool {
 
 /// Compiles, loads and checks every kernel and the plan.
 fn check(name: &str, graph: &Graph, fuse: bool) {
+    with_plan(name, graph, fuse, |plan| {
+        let result = check_model(graph, plan, Device::cpu(), 9);
+        result.unwrap_or_else(|e| panic!("{name}, fuse = {fuse}: {e}\n{plan}\n{graph}"));
+    });
+}
+
+/// Compiles, loads and checks every kernel, and uses the plan, which must not be run later.
+fn with_plan(name: &str, graph: &Graph, fuse: bool, work: impl FnOnce(&'static Executable)) {
     let compiled = compile(graph, &options(fuse)).unwrap_or_else(|e| panic!("{name}: {e}\n{graph}"));
     let text = c_text(&compiled);
     let folder = std::env::temp_dir().join(format!("luminal-road-{}", std::process::id()));
@@ -61,8 +70,7 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
     }
     // SAFETY: every kernel of the plan was just compiled for it.
     let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
-    let result = check_model(graph, plan, Device::cpu(), 9);
-    result.unwrap_or_else(|e| panic!("{name}, fuse = {fuse}: {e}\n{plan}\n{graph}\n{}", compiled.found[0].0));
+    work(plan);
     // Unloaded before its file is removed: the loader knows libraries by inode, and the next file may get the same. The
     // plan still points into it, but nobody runs that any more.
     drop(loaded);

@@ -8,6 +8,7 @@ mod pack;
 mod profile;
 mod regions;
 mod session;
+mod state;
 mod table;
 
 pub use device::Device;

@@ -5,7 +5,7 @@ use super::bind::Binding;
 use super::device::Device;
 use super::layout;
 use super::pack::pack;
-use super::regions::{Border, Piece, Regions, pieces};
+use super::regions::{Border, Piece, Region, Regions, pieces};
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::plan::{Dim, Executable, Place, Plan, Port};
@@ -153,9 +153,13 @@ impl Session {
         OutputRef { data: &self.regions.bytes(slot.result)[..slot.bytes], sizes: &slot.sizes }
     }
 
-    /// Sets all states to zero, as they are after loading.
-    pub fn reset_state(&mut self) {
-        self.regions.clear_state();
+    /// Where a state lies.
+    pub(super) fn state_piece(&self, port: &Port) -> Piece {
+        let buffer = &self.plan.buffers[port.buffer];
+        let Place::State(offset) = buffer.place else {
+            unreachable!("a checked plan keeps states in their own memory")
+        };
+        Piece { region: Region::State, offset, bytes: buffer.bytes }
     }
 
     /// Checks the inputs and puts them where kernels find them.

@@ -70,11 +70,15 @@ impl Graph {
         self.select(by_zero, zero, quotient)
     }
 
-    /// `x * share`, computed in `f32` and rounded to the nearest integer.
+    /// `x * share`, computed in `f32` and rounded to a nearest integer, by the conversion, which rounds towards zero.
     fn estimate(&mut self, x: NodeId, share: NodeId, dtype: Dtype) -> NodeId {
         let x = self.cast(x, Dtype::F32);
         let quotient = self.mul(x, share);
-        let nearest = self.round(quotient);
+        let zero = self.full_like(0.0, quotient);
+        let (half, minus_half) = (self.full_like(0.5, quotient), self.full_like(-0.5, quotient));
+        let negative = self.less(quotient, zero);
+        let half = self.select(negative, minus_half, half);
+        let nearest = self.add(quotient, half);
         self.cast(nearest, dtype)
     }
 

@@ -15,6 +15,7 @@ mod kernels;
 mod mix;
 mod plan;
 mod run;
+mod state;
 mod text;
 mod verify;
 

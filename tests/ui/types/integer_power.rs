@@ -4,8 +4,8 @@ use luminal::{D, Tensor, dim, model};
 pub struct Batch;
 
 #[model]
-pub fn m(x: Tensor<(Batch, D<784>), i32>) -> Tensor<(Batch, D<784>), i32> {
-    x / x
+pub fn m(x: Tensor<(Batch, D<3>), i32>) -> Tensor<(Batch, D<3>), i32> {
+    x.pow(2)
 }
 
 fn main() {}

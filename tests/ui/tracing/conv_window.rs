@@ -1,0 +1,9 @@
+use luminal::{D, Tensor, conv, dim, model};
+
+#[dim(max = 64)]
+pub struct Batch;
+
+#[model]
+pub fn m(x: Tensor<(Batch, D<1>, D<2>, D<2>)>, kernel: &Tensor<(D<4>, D<1>, D<3>, D<3>)>) -> Tensor<(Batch, D<4>, D<1>, D<1>)> {
+    x.conv2d(*kernel, conv())
+}

@@ -1,0 +1,11 @@
+use luminal::{D, Tensor, dim, model};
+
+#[dim(max = 64)]
+pub struct Batch;
+
+#[model]
+pub fn m(x: Tensor<(Batch, D<3>)>, limit: Tensor<(D<3>,), i32>) -> Tensor<(Batch, D<3>), bool> {
+    x.less_equal(limit)
+}
+
+fn main() {}

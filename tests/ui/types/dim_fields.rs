@@ -1,0 +1,8 @@
+use luminal::dim;
+
+#[dim(max = 4)]
+pub struct Batch {
+    size: usize,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use luminal::dim;
+
+#[dim(min = 4)]
+pub struct Batch;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use luminal::model;
+
+#[model]
+pub struct NoFunction;
+
+fn main() {}
