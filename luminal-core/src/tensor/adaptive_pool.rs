@@ -114,7 +114,7 @@ fn pooled<S: Shape, R: Shape, E: Element>(
             return Tensor::placeholder();
         }
     }
-    Tensor::with_all_axes([x.loose()], |graph, [x]| {
+    Tensor::with_all_axes([x.loose()], |graph, [x], _| {
         sizes.iter().fold(x, |x, (axis, size)| work(graph, x, *axis, *size))
     })
 }

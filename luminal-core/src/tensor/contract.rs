@@ -3,7 +3,7 @@
 
 use super::dim::DimInfo;
 use super::record::Recorder;
-use crate::graph::{Dim, Graph, NodeId, Op, Reduce};
+use crate::graph::{Dim, Graph, NodeId, Reduce};
 
 /// A node and the label of each of its axes. Axes of one label are one axis of the product.
 pub type Labelled = (NodeId, Vec<usize>);
@@ -30,20 +30,6 @@ impl Graph {
         self.in_order(product, output)
     }
 
-    /// Removes an axis of one element: by a view if a neighbour has a known size.
-    pub fn drop_axis(&mut self, x: NodeId, axis: usize) -> NodeId {
-        let shape = &self.nodes[x].shape;
-        assert_eq!(shape[axis], Dim::Fixed(1), "axis {axis} has one element");
-        let known = |at: usize| matches!(shape.get(at), Some(Dim::Fixed(_)));
-        match self.nodes[x].op {
-            Op::Expand(inner, at) if at == axis => inner,
-            _ if known(axis + 1) => self.merge(x, axis),
-            _ if axis > 0 && known(axis - 1) => self.merge(x, axis - 1),
-            // The maximum of one element is that element, NaN included.
-            _ => self.reduce(Reduce::Max, x, axis),
-        }
-    }
-
     /// The factor without axes of one element whose label has another size in another factor.
     fn unstretched(&mut self, mut node: NodeId, labels: &[usize], factors: &[Labelled]) -> Labelled {
         let mut kept = labels.to_vec();
@@ -56,7 +42,7 @@ impl Graph {
                 sizes.map(|(_, other)| *other).find(|other| *other != size && *other != Dim::Fixed(1));
             if let Some(other) = other {
                 assert_eq!(size, Dim::Fixed(1), "an axis of size {other:?} in another factor");
-                node = self.drop_axis(node, axis);
+                node = self.squeeze(node, axis);
                 kept.remove(axis);
             }
         }

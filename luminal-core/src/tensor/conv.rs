@@ -5,8 +5,8 @@ use super::element::{Element, Number};
 use super::shape::Shape;
 use super::trace::{op, record, report};
 use super::value::Tensor;
-use super::window::{Window, describe, window_mistake};
-use crate::graph::{Graph, NodeId};
+use super::window::{Window, describe, named, window_mistake};
+use crate::graph::{Dim as Size, Graph, NodeId};
 use std::marker::PhantomData;
 
 /// How a convolution over `N` axes moves: `conv().stride(2).padding([1, 0])`. One number is for all axes, a list has one
@@ -135,6 +135,7 @@ impl<const N: usize, G> Conv<N, G> {
             after: self.after[axis],
             dilation: self.dilation[axis],
             ceil: false,
+            result: None,
         };
         (0..N).map(window).collect()
     }
@@ -168,7 +169,7 @@ impl Graph {
             // Axes of one element are left out: most groups are of one channel.
             match channels {
                 1 => {
-                    kernel = self.drop_axis(kernel, 1);
+                    kernel = self.squeeze(kernel, 1);
                     in_x.pop();
                     in_kernel.pop();
                 }
@@ -209,16 +210,17 @@ impl<S: Shape, E: Element> Tensor<S, E> {
     }
 
     /// Records a composition of operands that have all axes of their shapes in the graph, also those of `One`, and whose
-    /// result has all axes of this one.
+    /// result has all axes of this one. It is given the sizes of the result.
     pub(super) fn with_all_axes<const N: usize>(
         operands: [Loose; N],
-        work: impl FnOnce(&mut Graph, [NodeId; N]) -> NodeId,
+        work: impl FnOnce(&mut Graph, [NodeId; N], &[Size]) -> NodeId,
     ) -> Self {
         Tensor::of(record(|recorder| {
             let operands = operands.map(|operand| recorder.full(operand.node, operand.dims));
-            let mut node = recorder.graph.widened(operands, work);
+            let sizes: Vec<Size> = S::DIMS.iter().map(|dim| recorder.dim(*dim)).collect();
+            let mut node = recorder.graph.widened(operands, |graph, operands| work(graph, operands, &sizes));
             for axis in (0..S::DIMS.len()).rev().filter(|axis| S::DIMS[*axis] == DimInfo::One) {
-                node = recorder.graph.drop_axis(node, axis);
+                node = recorder.graph.squeeze(node, axis);
             }
             node
         }))
@@ -283,7 +285,8 @@ fn convolve<R: Shape, E: Number, const N: usize, G>(
         }
     });
     match checked {
-        Ok(windows) => Tensor::with_all_axes([x, kernel], |graph, [x, kernel]| {
+        Ok(windows) => Tensor::with_all_axes([x, kernel], |graph, [x, kernel], sizes| {
+            let windows = named(windows, sizes);
             graph.conv(x, kernel, &windows, conv.groups)
         }),
         Err(mistake) => {

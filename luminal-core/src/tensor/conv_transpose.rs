@@ -106,6 +106,7 @@ impl<const N: usize, G> ConvTranspose<N, G> {
             after: self.after[axis],
             dilation: self.dilation[axis],
             ceil: false,
+            result: None,
         };
         (0..N).map(window).collect()
     }
@@ -182,10 +183,7 @@ impl Graph {
             for _ in 1..taps.len() {
                 kernel = self.merge(kernel, 2);
             }
-            let rows = self.permute(kernel, &[2, 0, 1]);
-            let reversed = self.reversed_positions(count);
-            let rows = self.gather(rows, reversed);
-            kernel = self.permute(rows, &[1, 2, 0]);
+            kernel = self.flip(kernel, 2);
             for axis in 0..taps.len() - 1 {
                 kernel = self.split(kernel, 2 + axis, taps[axis + 1..].iter().product());
             }
@@ -199,13 +197,6 @@ impl Graph {
         let order: Vec<usize> = [0, 2, 1].into_iter().chain(rest(3)).collect();
         let split = self.permute(split, &order);
         self.merge(split, 0)
-    }
-
-    /// `count - 1, .. 1, 0`
-    fn reversed_positions(&mut self, count: usize) -> NodeId {
-        let position = self.iota(Size::Fixed(count));
-        let negative = self.neg(position);
-        self.add_number(negative, (count - 1) as f64)
     }
 }
 
@@ -260,7 +251,7 @@ fn convolve<R: Shape, E: Number, const N: usize, G>(
         }
     });
     match checked {
-        Ok(windows) => Tensor::with_all_axes([x, kernel], |graph, [x, kernel]| {
+        Ok(windows) => Tensor::with_all_axes([x, kernel], |graph, [x, kernel], _| {
             graph.conv_transpose(x, kernel, &windows, &how.output_padding, how.groups)
         }),
         Err(mistake) => {

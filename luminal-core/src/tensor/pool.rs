@@ -7,7 +7,7 @@ use super::pointwise::float;
 use super::shape::Shape;
 use super::trace::{op, report};
 use super::value::Tensor;
-use super::window::{Window, axis_names, describe, each, window_mistake};
+use super::window::{Window, axis_names, describe, each, named, window_mistake};
 use crate::dtype::Dtype;
 use crate::graph::{Dim as Size, Graph, NodeId, Reduce, Unary};
 
@@ -104,6 +104,7 @@ impl<const N: usize> Pool<N> {
             after: self.after[axis],
             dilation: self.dilation[axis],
             ceil: self.ceil,
+            result: None,
         };
         (0..N).map(window).collect()
     }
@@ -125,28 +126,30 @@ impl Graph {
     /// has over the padding, because sizes are rounded up, never does.
     pub fn avg_pool(&mut self, x: NodeId, windows: &[Window], count_padding: bool) -> NodeId {
         let first = self.nodes[x].shape.len() - windows.len();
-        let sizes: Vec<usize> = self.nodes[x].shape[first..].iter().map(|size| (*size).max()).collect();
+        let sizes: Vec<Size> = self.nodes[x].shape[first..].to_vec();
         let sum = self.sum_pool(x, windows);
-        let full = |(window, size): (&Window, &usize)| {
-            let reached = (window.positions(*size) - 1) * window.stride + window.reach();
-            let counted = if count_padding { window.before + size + window.after } else { *size };
-            reached <= counted && (count_padding || window.before == 0)
+        // Whether all windows see equally many elements that count.
+        let full = |(window, size): (&Window, &Size)| {
+            let padded = window.before + window.after > 0;
+            match size {
+                Size::Fixed(size) => {
+                    let reached = (window.positions(*size) - 1) * window.stride + window.reach();
+                    let counted = if count_padding { window.before + size + window.after } else { *size };
+                    reached <= counted && (count_padding || window.before == 0)
+                }
+                Size::Free { .. } => !window.ceil && (count_padding || !padded),
+            }
         };
         if windows.iter().zip(&sizes).all(full) {
             let count: usize = windows.iter().map(|window| window.taps).product();
             return self.mul_number(sum, float(1.0 / count as f64));
         }
         // How many elements count, one factor for each axis.
-        let (dtype, shape) = (self.nodes[sum].dtype, self.nodes[sum].shape.clone());
+        let shape = self.nodes[sum].shape.clone();
         let mut count = None;
         for (axis, (window, size)) in windows.iter().zip(sizes).enumerate() {
-            let positions = window.positions(size);
-            let (counted, window) = match count_padding {
-                true => (window.before + size + window.after, Window { before: 0, ..*window }),
-                false => (size, *window),
-            };
-            let ones = self.full(1.0, dtype, &[Size::Fixed(counted)]);
-            let counts = self.counts(ones, &window, positions);
+            let window = Window { result: Some(shape[first + axis]), ..*window };
+            let counts = self.counts(&window, size, count_padding, self.nodes[sum].dtype);
             let counts = self.spread(counts, &[first + axis], &shape);
             count = Some(count.map_or(counts, |count| self.mul(count, counts)));
         }
@@ -187,14 +190,23 @@ impl Graph {
         x
     }
 
-    /// Sums of this many windows over a vector, which ends in zeros.
-    fn counts(&mut self, x: NodeId, window: &Window, positions: usize) -> NodeId {
-        let size = self.nodes[x].shape[0].max();
-        let reached = (positions - 1) * window.stride + window.reach();
-        let padded = reached.max(window.before + size);
-        let padded = self.pad(x, 0, window.before, Size::Fixed(padded), 0.0);
-        let seen = self.slice(padded, 0, 0, 1, Size::Fixed(reached));
-        let windows = self.window(seen, 0, window.taps, window.stride, window.dilation);
+    /// How many elements that count each window of one axis sees.
+    fn counts(&mut self, window: &Window, size: Size, count_padding: bool, dtype: Dtype) -> NodeId {
+        let ones = self.full(1.0, dtype, &[size]);
+        let windows = match (size, count_padding) {
+            (_, false) => self.windows(ones, 0, &[*window], 0.0),
+            (Size::Fixed(n), true) => {
+                let padded = self.full(1.0, dtype, &[Size::Fixed(window.before + n + window.after)]);
+                let inner = Window { before: 0, after: 0, ..*window };
+                self.fixed_windows(padded, 0, &inner, window.positions(n), 0.0)
+            }
+            (Size::Free { .. }, true) => {
+                let more = window.before + window.after;
+                let longer = self.derived(&[(1, size)], more as i64, 1);
+                let padded = self.pad(ones, 0, window.before, longer, 1.0);
+                self.windows(padded, 0, &[Window { before: 0, after: 0, ..*window }], 0.0)
+            }
+        };
         self.reduce(Reduce::Sum, windows, 1)
     }
 }
@@ -222,7 +234,7 @@ fn pooled<S: Shape, R: Shape, E: Element, const N: usize>(
         report(format!("input {}, kernel {kernel}, {}: {mistake}", Dims(S::DIMS), describe(&windows)));
         return Tensor::placeholder();
     }
-    Tensor::with_all_axes([x.loose()], |graph, [x]| work(graph, x, &windows))
+    Tensor::with_all_axes([x.loose()], |graph, [x], sizes| work(graph, x, &named(windows, sizes)))
 }
 
 /// A window that could lie in the padding alone.

@@ -321,7 +321,7 @@ fn resized<S: Shape, R: Shape, E: Element>(x: Tensor<S, E>, axes: &[usize], how:
     if axes.iter().any(|axis| R::DIMS[*axis].max() == 0) {
         return Tensor::placeholder();
     }
-    Tensor::with_all_axes([x.loose()], |graph, [x]| {
+    Tensor::with_all_axes([x.loose()], |graph, [x], _| {
         axes.iter().fold(x, |x, axis| how.record(graph, x, *axis, R::DIMS[*axis].max()))
     })
 }

@@ -26,12 +26,15 @@ pub struct Window {
     pub dilation: usize,
     /// Whether a last window may reach over the end, if it starts in the axis or in front of it.
     pub ceil: bool,
+    /// The number of positions along a free axis, if there is a name for it: a free size that every run checks. Else one
+    /// is made.
+    pub result: Option<Dim>,
 }
 
 impl Window {
     /// A window of so many taps that moves by one element, without padding.
     pub const fn of(taps: usize) -> Window {
-        Window { taps, stride: 1, before: 0, after: 0, dilation: 1, ceil: false }
+        Window { taps, stride: 1, before: 0, after: 0, dilation: 1, ceil: false, result: None }
     }
 
     /// Elements from its first tap to its last.
@@ -53,6 +56,17 @@ impl Window {
         // The last one must not start behind the axis.
         let starts_inside = (positions - 1) * self.stride < self.before + size;
         if starts_inside { positions } else { positions - 1 }
+    }
+
+    /// Elements added to a free axis in all. Where the number of positions is rounded up, there are so many that rounding
+    /// down does.
+    fn free_padding(&self) -> usize {
+        self.before + self.after + if self.ceil { self.stride - 1 } else { 0 }
+    }
+
+    /// Whether rounding up could give a last window that starts behind a free axis.
+    fn may_start_outside(&self) -> bool {
+        self.ceil && self.after + self.stride > self.reach()
     }
 
     /// Padding so that there are `size / stride` positions, rounded up: `SAME_UPPER` of ONNX, where an odd element is
@@ -89,19 +103,60 @@ impl Graph {
     pub fn windows(&mut self, mut x: NodeId, axis: usize, windows: &[Window], fill: f64) -> NodeId {
         for (number, window) in windows.iter().enumerate() {
             let at = axis + 2 * number;
-            let Dim::Fixed(size) = self.nodes[x].shape[at] else { panic!("windows over a free dimension") };
-            let positions = window.positions(size);
-            assert!(positions > 0, "{window:?} over {size}");
-            // What lies behind the last window is not needed.
-            let reached = (positions - 1) * window.stride + window.reach();
-            let padded = reached.max(window.before + size);
-            if padded > size {
-                x = self.pad(x, at, window.before, Dim::Fixed(padded), fill);
-            }
-            x = self.window(x, at, window.taps, window.stride, window.dilation);
+            x = match self.nodes[x].shape[at] {
+                Dim::Fixed(size) => {
+                    let positions = window.positions(size);
+                    assert!(positions > 0, "{window:?} over {size}");
+                    self.fixed_windows(x, at, window, positions, fill)
+                }
+                size => self.free_windows(x, at, window, size, fill),
+            };
         }
         x
     }
+
+    /// So many windows along an axis of known size.
+    pub(super) fn fixed_windows(
+        &mut self,
+        mut x: NodeId,
+        axis: usize,
+        window: &Window,
+        positions: usize,
+        fill: f64,
+    ) -> NodeId {
+        let size = self.nodes[x].shape[axis].max();
+        let reached = (positions - 1) * window.stride + window.reach();
+        let padded = reached.max(window.before + size);
+        if padded > size {
+            x = self.pad(x, axis, window.before, Dim::Fixed(padded), fill);
+        }
+        if padded >= reached + window.stride {
+            // There would be room for more.
+            x = self.slice(x, axis, 0, 1, Dim::Fixed(reached));
+        }
+        self.window(x, axis, window.taps, window.stride, window.dilation)
+    }
+
+    fn free_windows(&mut self, mut x: NodeId, axis: usize, window: &Window, size: Dim, fill: f64) -> NodeId {
+        let Window { taps, stride, before, dilation, .. } = *window;
+        let more = window.free_padding();
+        if more > 0 {
+            let padded = self.derived(&[(1, size)], more as i64, 1);
+            x = self.pad(x, axis, before, padded, fill);
+        }
+        let plus = (more + stride) as i64 - window.reach() as i64;
+        let positions = window.result.unwrap_or_else(|| self.derived(&[(1, size)], plus, stride));
+        self.window_to(x, axis, taps, stride, dilation, positions)
+    }
+}
+
+/// Windows whose numbers of positions are the last sizes of the result.
+pub(super) fn named(mut windows: Vec<Window>, sizes: &[Dim]) -> Vec<Window> {
+    let first = sizes.len() - windows.len();
+    for (window, size) in windows.iter_mut().zip(&sizes[first..]) {
+        window.result = Some(*size);
+    }
+    windows
 }
 
 /// The axes that windows slide over, as messages name them.
@@ -168,10 +223,10 @@ pub(super) fn window_mistake(input: &[DimInfo], result: &[DimInfo], windows: &[W
     let first = input.len() - windows.len();
     for ((window, name), axis) in windows.iter().zip(axis_names(windows.len())).zip(first..) {
         let Some(size) = input[axis].fixed() else {
-            return Some(format!(
-                "the {name} of the input is `{}`; it must be a fixed size, `D<N>`",
-                input[axis]
-            ));
+            match free_mistake(window, name, input[axis], result[axis]) {
+                None => continue,
+                mistake => return mistake,
+            }
         };
         let positions = window.positions(size);
         if positions == 0 {
@@ -186,6 +241,36 @@ pub(super) fn window_mistake(input: &[DimInfo], result: &[DimInfo], windows: &[W
         }
     }
     None
+}
+
+/// What is wrong with a window over a free axis, as far as the bounds say it; every run checks the rest.
+fn free_mistake(window: &Window, name: &str, size: DimInfo, result: DimInfo) -> Option<String> {
+    if window.may_start_outside() {
+        return Some(format!(
+            "the {name} of the input is the free dimension `{size}`, where a number of windows that is rounded up needs \
+             windows of at least {}; use `D<N>` or do not round up",
+            window.after + window.stride
+        ));
+    }
+    let most =
+        (size.max() + window.free_padding() + window.stride).saturating_sub(window.reach()) / window.stride;
+    let bound = result.max();
+    match result.fixed() {
+        _ if most == 0 => {
+            let room = size.max() + window.before + window.after;
+            let reach = window.reach();
+            Some(format!(
+                "the window of {reach} does not fit into the {name}, which is at most {room} with padding"
+            ))
+        }
+        Some(named) if named > most => {
+            Some(format!("the output {name} is at most {most}, but the result names {named}"))
+        }
+        None if bound < most => Some(format!(
+            "the output {name} can be {most}, but `{result}` has the bound {bound}: declare it with `max = {most}` or more"
+        )),
+        _ => None,
+    }
 }
 
 /// The size that an axis of the result has is not the one that its type names.

@@ -26,6 +26,17 @@ fn alone(x: &[usize], work: impl FnOnce(&mut Graph, NodeId) -> NodeId) -> Graph 
     })
 }
 
+/// A composition of `[1, 2, length]`.
+fn free(kernel: &[usize], work: impl FnOnce(&mut Graph, NodeId, NodeId) -> NodeId) -> Graph {
+    let mut g = Graph::default();
+    let length = g.free_dim("length", 11);
+    let x = g.input("x", &[fixed(1), fixed(2), length], F32);
+    let kernel = g.param("kernel", &kernel.iter().map(|size| fixed(*size)).collect::<Vec<_>>(), F32);
+    let result = work(&mut g, x, kernel);
+    g.outputs.push(("result".into(), result));
+    g
+}
+
 /// All of them.
 pub fn windows() -> Vec<(String, Graph)> {
     let uneven = [
@@ -80,5 +91,22 @@ pub fn windows() -> Vec<(String, Graph)> {
         ("diagonal", of(&[4, 4, 3], &[3, 2], |g, x, k| g.einsum("iij,jk->ki", &[x, k]).unwrap())),
         ("three factors", of(&[3, 4], &[4, 5], |g, x, k| g.einsum("ij,jk,ij->k", &[x, k, x]).unwrap())),
     ];
-    all.into_iter().map(|(name, graph)| (name.to_string(), graph)).collect()
+    let free = [
+        (
+            "convolution over a free size",
+            free(&[3, 2, 3], |g, x, k| {
+                g.conv(x, k, &[Window { stride: 2, before: 1, after: 1, ..Window::of(3) }], 1)
+            }),
+        ),
+        (
+            "mean over a free size",
+            free(&[], |g, x, scale| {
+                let mean = g.avg_pool(x, &[Window { before: 1, after: 1, ..Window::of(3) }], false);
+                let shape = g.nodes[mean].shape.clone();
+                let scale = g.spread(scale, &[], &shape);
+                g.mul(mean, scale)
+            }),
+        ),
+    ];
+    all.into_iter().chain(free).map(|(name, graph)| (name.to_string(), graph)).collect()
 }

@@ -208,3 +208,51 @@ fn same_sizes_of_onnx() {
     let window = Window { stride: 3, ..Window::of(2) }.same(8, true);
     assert_eq!((window.before, window.after, window.positions(8)), (0, 0, 3));
 }
+
+free_dim!(Length, 12);
+free_dim!(Half, 6);
+
+#[test]
+fn axes_of_free_size() {
+    let kernel = mixed(&[2, 3, 3], 2);
+    for length in [1, 2, 5, 12] {
+        let x = mixed(&[1, 3, length], 1);
+        let halves = length.div_ceil(2);
+        let out = run_free(
+            || {
+                let x: T<(D<1>, D<3>, Length)> = input("x");
+                let kernel: T<(D<2>, D<3>, D<3>)> = input("k");
+                let same: T<(D<1>, D<2>, Length)> = x.conv1d(kernel, conv().padding(1));
+                let halved: T<(D<1>, D<2>, Half)> = x.conv1d(kernel, conv().stride(2).padding(1));
+                output(&(same, halved));
+            },
+            &[("x", &x), ("k", &kernel)],
+            &[length, length + 2, halves],
+        );
+        let same = Window { before: 1, after: 1, ..Window::of(3) };
+        assert_close(&grids::convolved(&x, &kernel, &[same], 1), &out[0], 1e-5);
+        assert_close(&grids::convolved(&x, &kernel, &[Window { stride: 2, ..same }], 1), &out[1], 1e-5);
+    }
+}
+
+#[test]
+fn graphs_name_sizes_themselves() {
+    let mut graph = Graph::default();
+    let float = crate::dtype::Dtype::F32;
+    let length = graph.free_dim("length", 9);
+    let x = graph.input("x", &[Dim::Fixed(1), Dim::Fixed(2), length], float);
+    let kernel = graph.param("kernel", &[Dim::Fixed(3), Dim::Fixed(2), Dim::Fixed(2)], float);
+    let maps = graph.conv(x, kernel, &[Window { stride: 3, after: 1, ..Window::of(2) }], 1);
+    graph.outputs.push(("maps".into(), maps));
+    graph.verify().unwrap();
+    let (x, kernel) = (mixed(&[1, 2, 7], 1), mixed(&[3, 2, 2], 2));
+    let feeds: Feeds =
+        [("x".to_string(), x.clone()), ("kernel".to_string(), kernel.clone())].into_iter().collect();
+    let sizes: Vec<usize> =
+        graph.free.iter().map(|free| if free.name == "length" { 7 } else { free.max }).collect();
+    let sizes = graph.sizes_near(&sizes).unwrap();
+    assert_eq!(sizes[0], 7);
+    let out = reference::run(&graph, &feeds, &sizes).unwrap();
+    let window = Window { stride: 3, after: 1, ..Window::of(2) };
+    assert_close(&grids::convolved(&x, &kernel, &[window], 1), &out.outputs[0], 1e-5);
+}

@@ -185,3 +185,41 @@ fn adaptive_windows_do_not_see_each_other() {
     let mean = compose([&x], |graph, [x]| graph.adaptive_avg_pool(x, 0, 3));
     assert_close(&tensor(&[3], vec![1.5, inf, nan]), &mean, 1e-6);
 }
+
+free_dim!(Length, 9);
+free_dim!(Up, 5);
+free_dim!(Same, 9);
+
+#[test]
+fn axes_of_free_size() {
+    for length in [1, 2, 5, 8, 9] {
+        let x = mixed(&[1, 2, length], 1);
+        let up = length.div_ceil(2);
+        let graph = graph(|| {
+            let x: T<(D<1>, D<2>, Length)> = input("x");
+            let greatest: T<(D<1>, D<2>, Up)> = x.max_pool1d(pool(2).ceil());
+            let mean: T<(D<1>, D<2>, Up)> = x.avg_pool1d(pool(2).ceil());
+            let padded: T<(D<1>, D<2>, Same)> = x.avg_pool1d(pool(3).stride(1).padding(1));
+            let not_counted: T<(D<1>, D<2>, Same)> =
+                x.avg_pool1d(pool(3).stride(1).padding(1).exclude_padding());
+            output(&(greatest, mean, padded, not_counted));
+        });
+        let wanted: Vec<usize> =
+            graph.free.iter().map(|free| if free.name == "Length" { length } else { free.max }).collect();
+        let sizes = graph.sizes_near(&wanted).unwrap();
+        let feeds = [("x".to_string(), x.clone())].into_iter().collect();
+        let out = reference::run(&graph, &feeds, &sizes).unwrap().outputs;
+        let pairs = [Window { stride: 2, ceil: true, ..Window::of(2) }];
+        assert_eq!(out[0], greatest(&x, &pairs, &[1, 2, up]));
+        let mean = |windows: &[Window], size: usize, count: Option<f64>| {
+            from_fn(&[1, 2, size], |index| {
+                let seen: Vec<f64> = seen(&x, windows, index).into_iter().flatten().collect();
+                seen.iter().sum::<f64>() / count.unwrap_or(seen.len() as f64)
+            })
+        };
+        assert_close(&mean(&pairs, up, None), &out[1], 1e-5);
+        let same = [Window { before: 1, after: 1, ..Window::of(3) }];
+        assert_close(&mean(&same, length, Some(3.0)), &out[2], 1e-5);
+        assert_close(&mean(&same, length, None), &out[3], 1e-5);
+    }
+}

@@ -96,7 +96,7 @@ fn every_small_geometry() {
         for stride in 1..4 {
             for (before, after, added) in [(0, 0, 0), (1, 0, 0), (0, 2, 1), (3, 1, 2), (4, 4, 2), (2, 0, 2)] {
                 for dilation in 1..3 {
-                    let window = Window { taps, stride, before, after, dilation, ceil: false };
+                    let window = Window { stride, before, after, dilation, ..Window::of(taps) };
                     if window.transposed(3, added).is_none_or(|size| size == 0) {
                         continue;
                     }

@@ -28,11 +28,20 @@ fn convolution() {
     assert_mistake(
         || {
             let x: T<(Batch, D<1>, D<28>, Seq)> = input("x");
-            let y: T<(Batch, D<4>, D<26>, Seq)> = x.conv2d(input::<Kernel>("k"), conv());
+            let y: T<(Batch, D<4>, D<26>, Batch)> = x.conv2d(input::<Kernel>("k"), conv());
             output(&y);
         },
-        "conv2d: input [Batch, 1, 28, Seq], kernel [4, 1, 3, 3], stride 1, padding 0: the width of the input is `Seq`; it \
-         must be a fixed size, `D<N>`",
+        "conv2d: input [Batch, 1, 28, Seq], kernel [4, 1, 3, 3], stride 1, padding 0: the output width can be 14, but `Batch` \
+         has the bound 8: declare it with `max = 14` or more",
+    );
+    assert_mistake(
+        || {
+            let x: T<(Batch, D<1>, D<28>, D<28>)> = input("x");
+            let y: T<(Batch, D<4>, D<26>, Batch)> = x.conv2d(input::<Kernel>("k"), conv());
+            output(&y);
+        },
+        "conv2d: input [Batch, 1, 28, 28], kernel [4, 1, 3, 3], stride 1, padding 0: the output width is 26, but the result \
+         [Batch, 4, 26, Batch] names Batch",
     );
     assert_mistake(
         || {
@@ -156,6 +165,15 @@ fn pooling() {
         },
         "avg_pool2d: input [1, 3, 8, 8], kernel 2, stride 2, padding 2: padding 2 of the height is more than half of the \
          window of 2, at most 1",
+    );
+    assert_mistake(
+        || {
+            let y: T<(D<1>, D<3>, Seq)> =
+                input::<T<(D<1>, D<3>, Seq)>>("x").max_pool1d(pool(1).stride(4).ceil());
+            output(&y);
+        },
+        "max_pool1d: input [1, 3, Seq], kernel 1, stride 4, padding 0: the length of the input is the free dimension `Seq`, \
+         where a number of windows that is rounded up needs windows of at least 4; use `D<N>` or do not round up",
     );
     assert_mistake(
         || {
