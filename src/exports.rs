@@ -1,10 +1,7 @@
 // The names that users and the macros find in this crate. A file of its own because the build script of this package
 // needs the same ones: there, code that the macros generate for the package's own models says `::luminal::` as well.
 
-pub use luminal_core::axes;
 pub use luminal_core::dtype::{Dtype, bf16, f16};
-pub use luminal_core::{axes, einsum};
-pub use luminal_core::dtype::Dtype;
 pub use luminal_core::error::{Error, Result};
 pub use luminal_core::graph;
 pub use luminal_core::runtime::{Device, KernelTime};
@@ -12,11 +9,19 @@ pub use luminal_core::tensor::nn;
 pub use luminal_core::tensor::nn::{Conv2d, Linear, WeightFormat};
 pub use luminal_core::tensor::{
     At, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element, EndsWith, Feed, Fits,
+    Float, Grouped, Index, Input, Insert, Join, Lead, MatMul, Module, Number, One, Operand, Order, Output, Parts, PerAxis,
+    Permute, Pool, Resize, SameType, Scope, Shape, Split, Swapped, Tensor, Unit, View, Whole, With, concat_all, conv,
+    conv_transpose, pool, stack,
     Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis, Permute, Pool, Resize,
     SameType, Scope, Shape, Split, Tensor, View, Whole, With, conv, conv_transpose, pool,
     At, Axes, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
     Number, One, Operand, Output, Permute, Pool, SameType, Scope, Shape, Split, Tensor, View, With, conv, pool,
+    At, Attention, Axes, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element,
+    EndsWith, Feed, Fits, Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis,
+    Permute, Pool, Resize, Rope, RopeScaling, SameType, Scope, Shape, Split, Tensor, View, Whole, With, attention, conv,
+    conv_transpose, pool, rope,
 };
+pub use luminal_core::{axes, einsum};
 pub use luminal_core::include_weights;
 pub use luminal_core::weights::{
     BLOCK_FORMATS, BlockFormat, MetadataArray, MetadataValue, Plane, StoredDtype, StoredTensor, Weights,

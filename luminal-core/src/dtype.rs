@@ -1,6 +1,7 @@
 //! Element types of tensors.
 
 pub use half::{bf16, f16};
+use std::cmp::Ordering;
 
 /// Element type of a tensor, a graph node or a kernel buffer.
 ///
@@ -81,13 +82,35 @@ impl Dtype {
     pub fn holds(self, value: f64) -> bool {
         match self {
             Dtype::F32 => value.is_nan() || f64::from(value as f32) == value,
-            Dtype::F16 => value.is_nan() || f16::from_f64(value).to_f64() == value,
-            Dtype::BF16 => value.is_nan() || bf16::from_f64(value).to_f64() == value,
+            Dtype::F16 => value.is_nan() || nearest_f16(value).to_f64() == value,
+            Dtype::BF16 => value.is_nan() || nearest_bf16(value).to_f64() == value,
             Dtype::I32 => f64::from(value as i32) == value,
             Dtype::I64 => value.abs() <= 9_007_199_254_740_992.0 && value.trunc() == value,
             Dtype::U8 => f64::from(value as u8) == value,
             Dtype::Bool => value == 0.0 || value == 1.0,
         }
+    }
+}
+
+/// The nearest number of 16 bits, ties to even: infinite beyond the range, subnormal numbers kept. Unlike the conversion of
+/// the crate `half`, it looks at all bits of `x`.
+pub fn nearest_f16(x: f64) -> f16 {
+    f16::from_f32(rounded_to_odd(x))
+}
+
+/// As [`nearest_f16`].
+pub fn nearest_bf16(x: f64) -> bf16 {
+    bf16::from_f32(rounded_to_odd(x))
+}
+
+/// One of the two floats around a number that is none: that whose last bit is 1. So it is never taken for a number half
+/// way between two of fewer bits, and rounding it again is as good as rounding once.
+fn rounded_to_odd(x: f64) -> f32 {
+    let near = x as f32;
+    match f64::from(near).partial_cmp(&x) {
+        Some(Ordering::Less) if near.to_bits() & 1 == 0 => near.next_up(),
+        Some(Ordering::Greater) if near.to_bits() & 1 == 0 => near.next_down(),
+        _ => near,
     }
 }
 
@@ -136,5 +159,25 @@ mod tests {
             assert_eq!(dtype.holds(f64::NAN), dtype.is_float(), "{dtype}");
             assert_eq!(dtype.holds(f64::NEG_INFINITY), dtype.is_float(), "{dtype}");
         }
+    }
+
+    #[test]
+    fn rounding_looks_at_all_bits() {
+        let (half, brain) = (1.0 + 2f64.powi(-11), 1.0 + 2f64.powi(-8));
+        assert_eq!((nearest_f16(half).to_f64(), nearest_bf16(brain).to_f64()), (1.0, 1.0));
+        for tiny in [2f64.powi(-23), 2f64.powi(-40), 2f64.powi(-52)] {
+            assert_eq!(nearest_f16(half + tiny).to_f64(), 1.0 + 2f64.powi(-10));
+            assert_eq!(nearest_f16(half - tiny).to_f64(), 1.0);
+            assert_eq!(nearest_bf16(brain + tiny).to_f64(), 1.0 + 2f64.powi(-7));
+            assert_eq!(nearest_bf16(-brain - tiny).to_f64(), -1.0 - 2f64.powi(-7));
+        }
+        assert_eq!(nearest_f16(65519.99999999999).to_f64(), 65504.0);
+        assert_eq!(nearest_f16(65520.0).to_f64(), f64::INFINITY);
+        assert_eq!(nearest_f16(-1e300).to_f64(), f64::NEG_INFINITY);
+        assert_eq!(nearest_f16(2f64.powi(-25)).to_f64(), 0.0);
+        assert_eq!(nearest_f16(2f64.powi(-25) * 1.0000000000000002).to_f64(), 2f64.powi(-24));
+        assert_eq!(nearest_bf16(1e300).to_f64(), f64::INFINITY);
+        assert_eq!(nearest_bf16(3.39e38).to_f64(), 3.3895313892515355e38);
+        assert!(nearest_f16(f64::NAN).is_nan() && nearest_bf16(f64::NAN).is_nan());
     }
 }

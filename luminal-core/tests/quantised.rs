@@ -25,7 +25,9 @@ fn planes(name: &str, format: &BlockFormat, shape: &[usize], bytes: &[u8]) -> Ve
     let planes = format.planes.iter().map(|plane| {
         let bytes = format.plane_bytes(plane, bytes);
         let data: Data = match plane.dtype {
-            StoredDtype::F16 => bytes.as_chunks().0.iter().map(|x| f16::from_le_bytes(*x)).collect::<Vec<_>>().into(),
+            StoredDtype::F16 => {
+                bytes.as_chunks().0.iter().map(|x| f16::from_le_bytes(*x)).collect::<Vec<_>>().into()
+            }
             StoredDtype::U8 => bytes.into(),
             other => panic!("{other}"),
         };
@@ -85,7 +87,8 @@ fn compositions_agree_with_the_decoder_on_random_bytes() {
         let name = format.dtype.to_string();
         let bytes: Vec<u8> = (0..4 * format.dtype.block().1).map(|_| (random.unit() * 256.0) as u8).collect();
         let sizes = [4 * format.dtype.block().0 as u64];
-        let mut file = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0w\x01\0\0\0".to_vec();
+        let mut file =
+            b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0w\x01\0\0\0".to_vec();
         let number = data("formats.gguf").tensor(&name).map(|_| gguf_number(format.dtype)).unwrap();
         file.extend(sizes[0].to_le_bytes());
         file.extend(u32::to_le_bytes(number));
@@ -169,8 +172,9 @@ fn layers<F: WeightFormat<Vector = f32>>(name: &str) {
     let packed = data("formats.gguf").retain(|tensor| tensor == name).rename(|_| "weight".into()).unwrap();
     let expected = data("formats-expected.safetensors").values(name).unwrap();
     let format = BlockFormat::of(packed.tensor("weight").unwrap().dtype).unwrap();
-    let mut feeds: Feeds =
-        planes("weight", format, &[ROWS, COLUMNS], packed.tensor("weight").unwrap().data).into_iter().collect();
+    let mut feeds: Feeds = planes("weight", format, &[ROWS, COLUMNS], packed.tensor("weight").unwrap().data)
+        .into_iter()
+        .collect();
 
     let x: Vec<f32> = (0..2 * COLUMNS).map(|i| ((i * 37 % 101) as f32 - 50.0) / 64.0).collect();
     feeds.insert("x".into(), Tensor::new(&[2, COLUMNS], x.clone()).unwrap());
@@ -183,8 +187,8 @@ fn layers<F: WeightFormat<Vector = f32>>(name: &str) {
     let result = reference::run(&linear.graph, &feeds, &[]).unwrap().outputs.remove(0);
     for (i, found) in result.as_f32().unwrap().iter().enumerate() {
         let (row, column) = (i / ROWS, i % ROWS);
-        let terms = (0..COLUMNS)
-            .map(|k| f64::from(x[row * COLUMNS + k]) * f64::from(expected[column * COLUMNS + k]));
+        let terms =
+            (0..COLUMNS).map(|k| f64::from(x[row * COLUMNS + k]) * f64::from(expected[column * COLUMNS + k]));
         let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
         assert!((f64::from(*found) - sum).abs() <= 1e-6 * size, "{name} {i}: {found} {sum}");
     }

@@ -16,24 +16,6 @@ use luminal_cuda::ptx::render_module;
 use luminal_cuda::schedule::{launch, schedule, schedules};
 use std::rc::Rc;
 
-fn to_bytes(values: &Values) -> Vec<u8> {
-    match values {
-        Values::Float(values) => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
-        Values::Int(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        Values::Bool(values) => values.iter().map(|value| u8::from(*value)).collect(),
-    }
-}
-
-fn from_bytes(dtype: Dtype, bytes: &[u8]) -> Values {
-    let words = || bytes.chunks_exact(4).map(|word| <[u8; 4]>::try_from(word).unwrap());
-    match dtype {
-        Dtype::F32 => Values::Float(words().map(|word| f64::from(f32::from_le_bytes(word))).collect()),
-        Dtype::I32 => Values::Int(words().map(i32::from_le_bytes).collect()),
-        Dtype::Bool => Values::Bool(bytes.iter().map(|byte| *byte != 0).collect()),
-        _ => unreachable!("no other type is compiled yet"),
-    }
-}
-
 fn program(name: &str, kernel: &Kernel) -> Program {
     let schedule = schedule(kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
     lower(name, kernel, &schedule).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -53,7 +35,7 @@ fn try_run(
     let addresses: Vec<u64> = buffers
         .iter()
         .zip(args)
-        .map(|(buffer, values)| memory.upload(&to_bytes(&to_storage(buffer, values))))
+        .map(|(buffer, values)| memory.upload(&to_storage(buffer, values).to_bytes(buffer.dtype)))
         .collect();
     let kernel = module.kernel(name).unwrap();
     let mut arguments = addresses.clone();
@@ -69,7 +51,7 @@ fn try_run(
     let results = buffers.iter().zip(&addresses).map(|(buffer, address)| {
         let length = buffer.len() * buffer.dtype.bytes();
         let bytes = if length == 0 { &[] } else { memory.download(*address, length).unwrap() };
-        from_storage(buffer, &from_bytes(buffer.dtype, bytes))
+        from_storage(buffer, &Values::from_bytes(buffer.dtype, bytes))
     });
     Ok(results.collect())
 }

@@ -12,7 +12,6 @@ mod units;
 pub use assemble::grid;
 pub use units::{Unit, Units};
 
-use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::{FreeDim, Graph};
 use crate::kernel::schedule::Machine;
@@ -59,13 +58,6 @@ pub struct Compiled {
 /// What the model asks for and kernels cannot do yet, or a bug of ours; the message says which.
 pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     graph.verify().map_err(|e| Error::new(format!("the traced graph is not well formed: {e}")))?;
-    if let Some(node) = graph
-        .nodes
-        .iter()
-        .find(|node| matches!(node.dtype, Dtype::F16 | Dtype::BF16 | Dtype::I64 | Dtype::U8))
-    {
-        return Err(Error::new(format!("elements of type {} are not compiled yet", node.dtype)));
-    }
     let mut distinct: BTreeMap<u128, (usize, lower::Program)> = BTreeMap::new();
     let mut found: Vec<(Found, usize)> = vec![];
     let mut join = Join::new(graph);

@@ -139,7 +139,7 @@ fn add_random_node(graph: &mut Graph, random: &mut SplitMix64, sizes: &[Dim], ty
             graph.select(condition, x, y);
         }
         3 if rank > 0 && dtype != Dtype::Bool && !dtype.is_storage() => {
-            drop(graph.reduce(Reduce::Sum, x, axis))
+            let _ = graph.reduce(Reduce::Sum, x, axis);
         }
         4 if rank > 0 && !dtype.is_storage() => drop(graph.reduce(Reduce::Max, x, axis)),
         5 if rank > 0 && fixed(0).is_some_and(|n| n > 0) => {

@@ -346,10 +346,14 @@ impl Walk<'_> {
                 let axes = index_axes(index);
                 let masked = tile.masks.iter().any(|m| axes.contains(&m.axis)) as usize as f64;
                 let tests = guards.len() as f64 * if lanes { 3.0 } else { 1.0 } + masked * 2.0;
-                let bytes = if buffer.dtype == Dtype::Bool { 2.0 } else { 0.0 };
+                let widen = match buffer.dtype {
+                    Dtype::Bool => 2.0,
+                    Dtype::F16 | Dtype::BF16 | Dtype::U8 | Dtype::I64 => 1.0,
+                    Dtype::F32 | Dtype::I32 => 0.0,
+                };
                 match access(tile, buffer, index, self.program.lanes) {
                     Access::Scattered => (all + tests, all * if tests > 0.0 { 2.0 } else { 1.0 }),
-                    Access::Adjacent | Access::Uniform => (tests + bytes, 1.0),
+                    Access::Adjacent | Access::Uniform => (tests + widen, 1.0),
                 }
             }
             Expr::Unary(op, _) => (
@@ -373,7 +377,7 @@ impl Walk<'_> {
             }
             Expr::Select(..) => (2.0, 0.0),
             Expr::Cast(..) | Expr::Position(_) | Expr::NotNegative(_) => (1.0, 0.0),
-            Expr::Float(_) | Expr::Int(_) | Expr::Bool(_) | Expr::Acc => (0.0, 0.0),
+            Expr::Float(_) | Expr::Int(_) | Expr::Long(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Acc => (0.0, 0.0),
         }
     }
 }

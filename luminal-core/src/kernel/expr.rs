@@ -2,6 +2,7 @@
 
 use super::ir::{AxisId, BufferId, E, Expr, Guard, Index, Kernel};
 use crate::dtype::Dtype;
+use crate::graph::Reduce;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -65,12 +66,33 @@ pub fn dtype(kernel: &Kernel, expr: &Expr, accumulator: Dtype) -> Dtype {
     use super::ir::Binary::{And, LessThan, Or};
     match expr {
         Expr::Float(_) | Expr::Unary(..) => Dtype::F32,
-        Expr::Int(_) | Expr::Position(_) => Dtype::I32,
+        Expr::Int(_) | Expr::Size(_) | Expr::Position(_) => Dtype::I32,
+        Expr::Long(_) => Dtype::I64,
         Expr::Bool(_) | Expr::NotNegative(_) | Expr::Binary(LessThan | And | Or, ..) => Dtype::Bool,
-        Expr::Load { buffer, .. } => kernel.buffers[*buffer].dtype,
+        Expr::Load { buffer, .. } => kernel.buffers[*buffer].dtype.wide(),
         Expr::Acc => accumulator,
         Expr::Binary(_, x, _) | Expr::Select(_, x, _) => dtype(kernel, x, accumulator),
-        Expr::Cast(to, _) => *to,
+        Expr::Cast(to, _) => to.wide(),
+    }
+}
+
+/// Zero, or false.
+pub fn zero(dtype: Dtype) -> Expr {
+    match dtype.wide() {
+        Dtype::I32 => Expr::Int(0),
+        Dtype::I64 => Expr::Long(0),
+        Dtype::Bool => Expr::Bool(false),
+        _ => Expr::Float(0.0),
+    }
+}
+
+/// What a reduction of this type starts from. There is no sum of bools: the verifier of graphs rejects it.
+pub fn identity(op: Reduce, dtype: Dtype) -> Expr {
+    match (op, dtype.wide()) {
+        (Reduce::Max, Dtype::F32) => Expr::Float(f32::NEG_INFINITY),
+        (Reduce::Max, Dtype::I32) => Expr::Int(i32::MIN),
+        (Reduce::Max, Dtype::I64) => Expr::Long(i64::MIN),
+        _ => zero(dtype),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::ir::Kernel;
 use super::meaning::Values;
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::reference::SplitMix64;
 use std::ops::RangeInclusive;
 
@@ -17,7 +17,8 @@ pub enum Fill {
     WithNan,
 }
 
-/// Arguments of a kernel: the same for the same seed, on every machine. Integers are in `integers`.
+/// Arguments of a kernel: the same for the same seed, on every machine. Integers are in
+/// `integers`, but bytes are all, and `i64` some beyond 32 bits.
 pub fn arguments(kernel: &Kernel, fill: Fill, integers: RangeInclusive<i64>, seed: u64) -> Vec<Values> {
     let mut random = SplitMix64::new(seed);
     let (low, high) = integers.into_inner();
@@ -25,11 +26,18 @@ pub fn arguments(kernel: &Kernel, fill: Fill, integers: RangeInclusive<i64>, see
         .iter()
         .map(|buffer| {
             let count: usize = buffer.dims.iter().product();
+            let mut floats = |round: fn(f64) -> f64| {
+                Values::Float((0..count).map(|_| round(float(&mut random, fill))).collect())
+            };
             match buffer.dtype {
-                Dtype::F32 => Values::Float((0..count).map(|_| float(&mut random, fill)).collect()),
+                // Rounded here, so that both sides start from the same numbers.
+                Dtype::F32 => floats(|x| f64::from(x as f32)),
+                Dtype::F16 => floats(|x| nearest_f16(x).to_f64()),
+                Dtype::BF16 => floats(|x| nearest_bf16(x).to_f64()),
                 Dtype::I32 => Values::Int((0..count).map(|_| random.between(low, high) as i32).collect()),
+                Dtype::I64 => Values::Long((0..count).map(|_| long(&mut random, low, high)).collect()),
+                Dtype::U8 => Values::Int((0..count).map(|_| random.below(256) as i32).collect()),
                 Dtype::Bool => Values::Bool((0..count).map(|_| random.coin()).collect()),
-                _ => unreachable!("compile() lets no other type pass"),
             }
         })
         .collect()
@@ -44,6 +52,11 @@ fn float(random: &mut SplitMix64, fill: Fill) -> f64 {
     if fill == Fill::WithNan && random.below(61) == 0 {
         return f64::NAN;
     }
-    // Rounded here, so that both sides start from the same numbers.
-    f64::from(value as f32)
+    value
+}
+
+/// One in eight is so large that 32 bits do not hold it.
+fn long(random: &mut SplitMix64, low: i64, high: i64) -> i64 {
+    let far = if random.below(8) == 0 { random.between(-500, 500) } else { 0 };
+    random.between(low, high) + (far << 33)
 }

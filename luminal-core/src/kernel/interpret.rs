@@ -327,7 +327,9 @@ impl<'a> Machine<'a> {
         Ok(match &**value {
             Expr::Float(x) => Scalar::Float(f64::from(*x)),
             Expr::Int(x) => Scalar::Int(*x),
+            Expr::Long(x) => Scalar::Long(*x),
             Expr::Bool(x) => Scalar::Bool(*x),
+            Expr::Size(free) => Scalar::Int(self.sizes[*free] as i32),
             Expr::Position(at) => Scalar::Int(at.eval(&point.position) as i32),
             Expr::NotNegative(at) => Scalar::Bool(at.eval(&point.position) >= 0),
             Expr::Load { buffer, index, guards } => {

@@ -243,15 +243,20 @@ pub struct Guard {
 /// A shared expression. Sharing is by pointer: the expansion computes a shared node once for each register.
 pub type E = Rc<Expr>;
 
-/// A pointwise expression over axes.
+/// A pointwise expression over axes. Its type is `f32`, `i32`, `i64` or `bool`: narrower types exist in memory only, loads widen
+/// and stores narrow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// An `f32` literal.
     Float(f32),
     /// An `i32` literal.
     Int(i32),
+    /// An `i64` literal.
+    Long(i64),
     /// A `bool` literal.
     Bool(bool),
+    /// The size of a free dimension (position in `Graph::free`), an `i32`.
+    Size(usize),
     /// The value of an index expression, an `i32`.
     Position(Affine),
     /// `affine >= 0`, a `bool`: masks that depend on positions only.
@@ -273,7 +278,8 @@ pub enum Expr {
     Binary(Binary, E, E),
     /// `condition ? then : otherwise`
     Select(E, E, E),
-    /// Conversion, as Rust's `as`; to `bool`: non-zero.
+    /// Conversion, as Rust's `as`; to `bool`: non-zero. A conversion to a type that only stores numbers gives its wide type
+    /// ([`Dtype::wide`]), with a value that the narrow type holds.
     Cast(Dtype, E),
 }
 

@@ -2,17 +2,22 @@
 
 use super::expr;
 use super::ir::{Affine, AxisId, Binary, Def, E, Expr, Index, Item, Kernel};
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::error::{Error, Result};
 use crate::graph::{Reduce, Unary};
+use crate::reference::Data;
+use crate::reference::scalar::{mod_i32, mod_i64};
 
-/// The elements of a tensor, row-major over its bounds, whatever its storage is.
+/// The elements of a tensor, row-major over its bounds, whatever its storage is. Types that only store numbers are held in their
+/// wide type ([`Dtype::wide`]).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// `f32`; exact sums may hold more bits.
     Float(Vec<f64>),
     /// `i32`
     Int(Vec<i32>),
+    /// `i64`
+    Long(Vec<i64>),
     /// `bool`
     Bool(Vec<bool>),
 }
@@ -20,19 +25,48 @@ pub enum Values {
 impl Values {
     /// `count` zeros.
     pub fn zeros(dtype: Dtype, count: usize) -> Values {
-        match dtype {
-            Dtype::F32 => Values::Float(vec![0.0; count]),
+        match dtype.wide() {
             Dtype::I32 => Values::Int(vec![0; count]),
+            Dtype::I64 => Values::Long(vec![0; count]),
             Dtype::Bool => Values::Bool(vec![false; count]),
-            _ => unreachable!("compile() lets no other type pass"),
+            _ => Values::Float(vec![0.0; count]),
         }
     }
 
-    /// Their type.
+    /// As memory holds them in a buffer of this type.
+    pub fn to_bytes(&self, dtype: Dtype) -> Vec<u8> {
+        match (self, dtype) {
+            (Values::Float(x), Dtype::F16) => x.iter().flat_map(|x| nearest_f16(*x).to_ne_bytes()).collect(),
+            (Values::Float(x), Dtype::BF16) => {
+                x.iter().flat_map(|x| nearest_bf16(*x).to_ne_bytes()).collect()
+            }
+            (Values::Float(x), _) => x.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
+            (Values::Int(x), Dtype::U8) => x.iter().map(|x| *x as u8).collect(),
+            (Values::Int(x), _) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+            (Values::Long(x), _) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+            (Values::Bool(x), _) => x.iter().map(|x| u8::from(*x)).collect(),
+        }
+    }
+
+    /// The inverse of [`Values::to_bytes`].
+    pub fn from_bytes(dtype: Dtype, bytes: &[u8]) -> Values {
+        match Data::from_bytes(dtype, bytes) {
+            Data::F32(x) => Values::Float(x.into_iter().map(f64::from).collect()),
+            Data::F16(x) => Values::Float(x.into_iter().map(f64::from).collect()),
+            Data::BF16(x) => Values::Float(x.into_iter().map(f64::from).collect()),
+            Data::I32(x) => Values::Int(x),
+            Data::I64(x) => Values::Long(x),
+            Data::U8(x) => Values::Int(x.into_iter().map(i32::from).collect()),
+            Data::Bool(x) => Values::Bool(x),
+        }
+    }
+
+    /// Their type: `f32`, `i32`, `i64` or `bool`.
     pub fn dtype(&self) -> Dtype {
         match self {
             Values::Float(_) => Dtype::F32,
             Values::Int(_) => Dtype::I32,
+            Values::Long(_) => Dtype::I64,
             Values::Bool(_) => Dtype::Bool,
         }
     }
@@ -42,6 +76,7 @@ impl Values {
         match self {
             Values::Float(x) => x.len(),
             Values::Int(x) => x.len(),
+            Values::Long(x) => x.len(),
             Values::Bool(x) => x.len(),
         }
     }
@@ -56,6 +91,7 @@ impl Values {
         match self {
             Values::Float(x) => Scalar::Float(x[place]),
             Values::Int(x) => Scalar::Int(x[place]),
+            Values::Long(x) => Scalar::Long(x[place]),
             Values::Bool(x) => Scalar::Bool(x[place]),
         }
     }
@@ -65,6 +101,7 @@ impl Values {
         match (self, value) {
             (Values::Float(x), Scalar::Float(v)) => x[place] = v,
             (Values::Int(x), Scalar::Int(v)) => x[place] = v,
+            (Values::Long(x), Scalar::Long(v)) => x[place] = v,
             (Values::Bool(x), Scalar::Bool(v)) => x[place] = v,
             (values, value) => panic!("{value:?} does not go into a buffer of {}", values.dtype()),
         }
@@ -78,6 +115,8 @@ pub enum Scalar {
     Float(f64),
     /// `i32`
     Int(i32),
+    /// `i64`
+    Long(i64),
     /// `bool`
     Bool(bool),
 }
@@ -85,11 +124,11 @@ pub enum Scalar {
 impl Scalar {
     /// Zero of a type: what a load gives outside its guards.
     pub fn zero(dtype: Dtype) -> Scalar {
-        match dtype {
-            Dtype::F32 => Scalar::Float(0.0),
+        match dtype.wide() {
             Dtype::I32 => Scalar::Int(0),
+            Dtype::I64 => Scalar::Long(0),
             Dtype::Bool => Scalar::Bool(false),
-            _ => unreachable!("compile() lets no other type pass"),
+            _ => Scalar::Float(0.0),
         }
     }
 
@@ -98,6 +137,7 @@ impl Scalar {
         match (op, dtype) {
             (Reduce::Max, Dtype::F32) => Scalar::Float(f64::NEG_INFINITY),
             (Reduce::Max, Dtype::I32) => Scalar::Int(i32::MIN),
+            (Reduce::Max, Dtype::I64) => Scalar::Long(i64::MIN),
             _ => Scalar::zero(dtype),
         }
     }
@@ -112,21 +152,36 @@ impl Scalar {
 }
 
 /// How floats are rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rounding {
-    /// Not at all: `f64` throughout, as a measure for errors.
+    /// Not at all but by casts: `f64` throughout, as a measure for errors.
     Exact,
     /// To `f32` after each operation.
     F32,
+    /// As exact; but where a cast is to decide between two values, and this error relative to `1 + |x|` in what it
+    /// converts would change the decision, it takes the other one. What is allowed to differ in the last bits of `f32` is
+    /// allowed to come out of a cast to `f16`, or to an integer, as its neighbour.
+    Other(f64),
 }
 
 impl Rounding {
     /// A float as this precision keeps it.
     pub fn round(self, x: f64) -> f64 {
         match self {
-            Rounding::Exact => x,
+            Rounding::Exact | Rounding::Other(_) => x,
             Rounding::F32 => f64::from(x as f32),
         }
+    }
+
+    /// A conversion of a float to what has fewer values.
+    fn decide<T: PartialEq>(self, x: f64, convert: impl Fn(f64) -> T) -> T {
+        let nearest = convert(self.round(x));
+        let Rounding::Other(error) = self else { return nearest };
+        if !x.is_finite() {
+            return nearest;
+        }
+        let error = error * (1.0 + x.abs());
+        [x - error, x + error].into_iter().map(convert).find(|other| *other != nearest).unwrap_or(nearest)
     }
 }
 
@@ -152,11 +207,19 @@ pub fn binary(op: Binary, x: Scalar, y: Scalar, rounding: Rounding) -> Scalar {
             Binary::Sub => Scalar::Int(x.wrapping_sub(y)),
             Binary::Mul => Scalar::Int(x.wrapping_mul(y)),
             Binary::Max => Scalar::Int(x.max(y)),
-            // Floor modulo has the sign of the divisor; by 0 it is 0, as nothing may trap.
-            Binary::Mod => {
-                Scalar::Int(if y == 0 { 0 } else { x.wrapping_sub(floor_div(x, y).wrapping_mul(y)) })
-            }
-            Binary::FloorDiv => Scalar::Int(floor_div(x, y)),
+            Binary::Mod => Scalar::Int(mod_i32(x, y)),
+            // In 64 bits the quotient of i32::MIN and -1 does not overflow.
+            Binary::FloorDiv => Scalar::Int(floor_div(x.into(), y.into()) as i32),
+            Binary::LessThan => Scalar::Bool(x < y),
+            Binary::And | Binary::Or => panic!("{op:?} of integers"),
+        },
+        (Scalar::Long(x), Scalar::Long(y)) => match op {
+            Binary::Add => Scalar::Long(x.wrapping_add(y)),
+            Binary::Sub => Scalar::Long(x.wrapping_sub(y)),
+            Binary::Mul => Scalar::Long(x.wrapping_mul(y)),
+            Binary::Max => Scalar::Long(x.max(y)),
+            Binary::Mod => Scalar::Long(mod_i64(x, y)),
+            Binary::FloorDiv => Scalar::Long(floor_div(x, y)),
             Binary::LessThan => Scalar::Bool(x < y),
             Binary::And | Binary::Or => panic!("{op:?} of integers"),
         },
@@ -170,7 +233,8 @@ pub fn binary(op: Binary, x: Scalar, y: Scalar, rounding: Rounding) -> Scalar {
     }
 }
 
-fn floor_div(x: i32, y: i32) -> i32 {
+/// Rounded down; 0 for a divisor of 0, as nothing may trap.
+fn floor_div(x: i64, y: i64) -> i64 {
     if y == 0 {
         return 0;
     }
@@ -199,18 +263,35 @@ fn float_mod(x: f64, y: f64) -> f64 {
     if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
 }
 
-/// Conversion as Rust's `as`; to bool: non-zero.
+/// Conversion as Rust's `as`; to bool: non-zero. A type that only stores numbers is given in its wide type.
 pub fn cast(to: Dtype, x: Scalar, rounding: Rounding) -> Scalar {
+    // An integer does not always fit into an f32: this rounding is part of the meaning, as is that to fewer bits.
+    let float = match x {
+        Scalar::Float(x) => x,
+        Scalar::Int(x) => f64::from(x as f32),
+        Scalar::Long(x) => f64::from(x as f32),
+        Scalar::Bool(x) => f64::from(u8::from(x)),
+    };
     match (to, x) {
-        (Dtype::F32, Scalar::Float(_)) | (Dtype::I32, Scalar::Int(_)) | (Dtype::Bool, Scalar::Bool(_)) => x,
-        // An i32 does not always fit into an f32: this rounding is part of the meaning.
-        (Dtype::F32, Scalar::Int(x)) => Scalar::Float(f64::from(x as f32)),
-        (Dtype::F32, Scalar::Bool(x)) => Scalar::Float(if x { 1.0 } else { 0.0 }),
-        (Dtype::I32, Scalar::Float(x)) => Scalar::Int(rounding.round(x) as i32),
-        (Dtype::I32, Scalar::Bool(x)) => Scalar::Int(i32::from(x)),
+        (Dtype::F32, _) => Scalar::Float(float),
+        (Dtype::F16, _) => Scalar::Float(rounding.decide(float, |x| nearest_f16(x).to_f64())),
+        (Dtype::BF16, _) => Scalar::Float(rounding.decide(float, |x| nearest_bf16(x).to_f64())),
+        (Dtype::I32, Scalar::Float(x)) => Scalar::Int(rounding.decide(x, |x| x as i32)),
+        (Dtype::I32, Scalar::Int(x)) => Scalar::Int(x),
+        (Dtype::I32, Scalar::Long(x)) => Scalar::Int(x as i32),
+        (Dtype::I32, Scalar::Bool(x)) => Scalar::Int(x.into()),
+        (Dtype::I64, Scalar::Float(x)) => Scalar::Long(rounding.decide(x, |x| x as i64)),
+        (Dtype::I64, Scalar::Int(x)) => Scalar::Long(x.into()),
+        (Dtype::I64, Scalar::Long(x)) => Scalar::Long(x),
+        (Dtype::I64, Scalar::Bool(x)) => Scalar::Long(x.into()),
+        (Dtype::U8, Scalar::Float(x)) => Scalar::Int(rounding.decide(x, |x| x as u8).into()),
+        (Dtype::U8, Scalar::Int(x)) => Scalar::Int((x as u8).into()),
+        (Dtype::U8, Scalar::Long(x)) => Scalar::Int((x as u8).into()),
+        (Dtype::U8, Scalar::Bool(x)) => Scalar::Int(x.into()),
+        (Dtype::Bool, Scalar::Bool(x)) => Scalar::Bool(x),
         (Dtype::Bool, Scalar::Float(x)) => Scalar::Bool(x != 0.0),
         (Dtype::Bool, Scalar::Int(x)) => Scalar::Bool(x != 0),
-        _ => unreachable!("compile() lets no other type pass"),
+        (Dtype::Bool, Scalar::Long(x)) => Scalar::Bool(x != 0),
     }
 }
 
@@ -238,7 +319,7 @@ pub fn run_blocks(
     let mut data = args.to_vec();
     for (buffer, values) in kernel.buffers.iter().zip(&data) {
         let count: usize = buffer.dims.iter().product();
-        if values.len() != count || values.dtype() != buffer.dtype {
+        if values.len() != count || values.dtype() != buffer.dtype.wide() {
             return Err(Error::new(format!("`{}` needs {count} elements of {}", buffer.name, buffer.dtype)));
         }
     }
@@ -246,7 +327,7 @@ pub fn run_blocks(
         data.push(Values::zeros(buffer.dtype, buffer.dims.iter().product()));
     }
     let extents = kernel.axes.iter().map(|axis| axis.free.map_or(axis.max, |d| sizes[d])).collect();
-    let mut state = State { kernel, data, extents, starts: vec![0; kernel.axes.len()], rounding };
+    let mut state = State { kernel, data, extents, starts: vec![0; kernel.axes.len()], rounding, sizes };
     for item in &kernel.items {
         match item {
             Item::Def(def) => state.definition(def),
@@ -263,6 +344,7 @@ struct State<'a> {
     /// Where each axis starts and ends.
     starts: Vec<usize>,
     extents: Vec<usize>,
+    sizes: &'a [usize],
     rounding: Rounding,
 }
 
@@ -353,7 +435,9 @@ impl State<'_> {
         match &**value {
             Expr::Float(x) => Scalar::Float(f64::from(*x)),
             Expr::Int(x) => Scalar::Int(*x),
+            Expr::Long(x) => Scalar::Long(*x),
             Expr::Bool(x) => Scalar::Bool(*x),
+            Expr::Size(free) => Scalar::Int(self.sizes[*free] as i32),
             Expr::Position(at) => Scalar::Int(affine(at) as i32),
             Expr::NotNegative(at) => Scalar::Bool(affine(at) >= 0),
             Expr::Load { buffer, index, guards } => {

@@ -111,8 +111,10 @@ impl<'a> Sharing<'a> {
         match &**value {
             Expr::Float(x) => format!("{x:?}"),
             Expr::Int(x) => format!("{x}i"),
+            Expr::Long(x) => format!("{x}l"),
             Expr::Bool(x) => x.to_string(),
             Expr::Position(at) => format!("#({})", affine(kernel, at)),
+            Expr::Size(free) => format!("size{free}"),
             Expr::NotNegative(at) => format!("({} >= 0)", affine(kernel, at)),
             Expr::Load { buffer, index, guards } => {
                 let mut places = vec![];

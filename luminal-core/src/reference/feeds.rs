@@ -4,11 +4,10 @@ use super::Feeds;
 use super::random::SplitMix64;
 use super::ranges::{Range, Reason, required};
 use super::tensor::{Data, Tensor};
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::error::{Error, Result};
 use crate::graph::hash::stable_hash;
 use crate::graph::{Graph, Op};
-use half::{bf16, f16};
 
 /// What is drawn where the graph asks for nothing else.
 #[derive(Clone, Copy, Debug)]
@@ -98,13 +97,13 @@ fn draw(random: &mut SplitMix64, dtype: Dtype, len: usize, required: Range, defa
         Dtype::F32 => Data::F32((0..len).map(|_| float(random) as f32).collect()),
         Dtype::F16 => {
             let number =
-                |random: &mut SplitMix64| rounded(float(random), low, high, |x| f16::from_f64(x).to_f64());
-            Data::F16((0..len).map(|_| f16::from_f64(number(random))).collect())
+                |random: &mut SplitMix64| rounded(float(random), low, high, |x| nearest_f16(x).to_f64());
+            Data::F16((0..len).map(|_| nearest_f16(number(random))).collect())
         }
         Dtype::BF16 => {
             let number =
-                |random: &mut SplitMix64| rounded(float(random), low, high, |x| bf16::from_f64(x).to_f64());
-            Data::BF16((0..len).map(|_| bf16::from_f64(number(random))).collect())
+                |random: &mut SplitMix64| rounded(float(random), low, high, |x| nearest_bf16(x).to_f64());
+            Data::BF16((0..len).map(|_| nearest_bf16(number(random))).collect())
         }
         Dtype::I32 => Data::I32((0..len).map(|_| integer(random) as i32).collect()),
         Dtype::I64 => {

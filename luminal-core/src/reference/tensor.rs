@@ -1,6 +1,6 @@
 //! Dense tensors with typed elements.
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::error::{Error, Result};
 use half::{bf16, f16};
 
@@ -127,8 +127,8 @@ impl Data {
     pub fn filled(dtype: Dtype, value: f64, len: usize) -> Data {
         match dtype {
             Dtype::F32 => Data::F32(vec![value as f32; len]),
-            Dtype::F16 => Data::F16(vec![f16::from_f64(value); len]),
-            Dtype::BF16 => Data::BF16(vec![bf16::from_f64(value); len]),
+            Dtype::F16 => Data::F16(vec![nearest_f16(value); len]),
+            Dtype::BF16 => Data::BF16(vec![nearest_bf16(value); len]),
             Dtype::I32 => Data::I32(vec![value as i32; len]),
             Dtype::I64 => Data::I64(vec![value as i64; len]),
             Dtype::U8 => Data::U8(vec![value as u8; len]),

@@ -4,7 +4,7 @@ use super::partition::When;
 use super::term::{Buffers, Precision};
 use super::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs, windows};
 use super::*;
-use crate::dtype::{bf16, f16};
+use crate::dtype::{bf16, f16, nearest_bf16, nearest_f16};
 use crate::graph::Op;
 use crate::reference::{self, Data, Tensor, Tolerance, compare};
 use crate::tensor::nn::{Conv2d, Linear};
@@ -62,8 +62,8 @@ fn numbers(data: &Data) -> Vec<f64> {
 fn tensor(like: &Tensor, values: &[f64]) -> Tensor {
     let data = match &like.data {
         Data::F32(_) => Data::from(values.iter().map(|x| *x as f32).collect::<Vec<f32>>()),
-        Data::F16(_) => Data::from(values.iter().map(|x| f16::from_f64(*x)).collect::<Vec<f16>>()),
-        Data::BF16(_) => Data::from(values.iter().map(|x| bf16::from_f64(*x)).collect::<Vec<bf16>>()),
+        Data::F16(_) => Data::from(values.iter().map(|x| nearest_f16(*x)).collect::<Vec<f16>>()),
+        Data::BF16(_) => Data::from(values.iter().map(|x| nearest_bf16(*x)).collect::<Vec<bf16>>()),
         Data::I64(_) => Data::from(values.iter().map(|x| *x as i64).collect::<Vec<i64>>()),
         Data::U8(_) => Data::from(values.iter().map(|x| *x as u8).collect::<Vec<u8>>()),
         Data::I32(_) => Data::from(values.iter().map(|x| *x as i32).collect::<Vec<i32>>()),

@@ -88,6 +88,16 @@ pub trait Dim: Copy + 'static + Fits<Self> + Fits<One> {
 )]
 pub trait Fits<R> {}
 
+/// Dimensions of one element: `D<1>` and [`One`].
+#[diagnostic::on_unimplemented(
+    message = "an axis of `{Self}` cannot be dropped or stretched",
+    label = "expected an axis of `D<1>` or `One`"
+)]
+pub trait Unit: Dim {}
+
+impl Unit for D<1> {}
+impl Unit for One {}
+
 /// A dimension of `N` elements.
 #[derive(Clone, Copy, Debug)]
 pub struct D<const N: usize>;

@@ -1,6 +1,6 @@
 //! Element types.
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::graph::{Dim as Size, Graph, NodeId};
 use half::{bf16, f16};
 
@@ -38,6 +38,17 @@ pub trait Float: Number {
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
 }
+
+/// Element types that can be an index: `i32`, `i64` and `u8`.
+#[diagnostic::on_unimplemented(
+    message = "an index must be of integers, found `{Self}`",
+    label = "convert with `.cast::<i32>()`"
+)]
+pub trait Index: Number {}
+
+impl Index for i32 {}
+impl Index for i64 {}
+impl Index for u8 {}
 
 /// The other operand has the same element type.
 #[diagnostic::on_unimplemented(
@@ -94,12 +105,12 @@ impl Float for f32 {
 }
 impl Float for f16 {
     fn from_f64(value: f64) -> Self {
-        f16::from_f64(value)
+        nearest_f16(value)
     }
 }
 impl Float for bf16 {
     fn from_f64(value: f64) -> Self {
-        bf16::from_f64(value)
+        nearest_bf16(value)
     }
 }
 

@@ -3,9 +3,11 @@
 //! One rule holds for every lookup: an index below 0 means the first position, one behind the end the last. So no input
 //! reads outside of a tensor, and what it would read does not depend on the machine.
 
-use super::dim::{Dim, Dims};
-use super::element::Element;
-use super::shape::{Lead, Shape};
+use super::axis::Axis;
+use super::dim::{Dim, DimInfo, Dims};
+use super::element::{Element, Index};
+use super::movement::shaped;
+use super::shape::{At, Insert, Join, Lead, Shape};
 use super::trace::{op, record, report};
 use super::value::Tensor;
 use crate::dtype::Dtype;
@@ -251,43 +253,146 @@ impl<Rows: Dim, N: Dim, E: Element> Tensor<(Rows, N), E> {
     /// assert!(traced.mistakes.is_empty());
     /// ```
     #[track_caller]
-    pub fn gather<S: Shape + Lead>(self, index: Tensor<S, i32>) -> Tensor<S::With<N>, E> {
+    pub fn gather<S: Shape + Lead, X: Index>(self, index: Tensor<S, X>) -> Tensor<S::With<N>, E> {
         let _scope = op("gather");
-        match clamped::<Rows, S>(index, <(Rows, N)>::DIMS) {
-            Some(index) => Tensor::of(record(|recorder| {
-                let (table, _) = recorder.materialize(self.node, <(Rows, N)>::DIMS, 0);
-                recorder.graph.gather(table, index.node)
-            })),
-            None => Tensor::placeholder(),
-        }
+        looked_up(self, 0, index)
     }
 }
 
 impl<Rows: Dim, E: Element> Tensor<(Rows,), E> {
     /// For each index that element of this table, with the same rule for indices out of range.
     #[track_caller]
-    pub fn gather<S: Shape>(self, index: Tensor<S, i32>) -> Tensor<S, E> {
+    pub fn gather<S: Shape, X: Index>(self, index: Tensor<S, X>) -> Tensor<S, E> {
         let _scope = op("gather");
-        match clamped::<Rows, S>(index, <(Rows,)>::DIMS) {
-            Some(index) => Tensor::of(record(|recorder| {
-                let (table, _) = recorder.materialize(self.node, <(Rows,)>::DIMS, 0);
-                recorder.graph.gather(table, index.node)
-            })),
-            None => Tensor::placeholder(),
-        }
+        looked_up(self, 0, index)
     }
 }
 
-/// The index within the table. A table without rows, or of unknown size, is reported.
-fn clamped<Rows: Dim, S: Shape>(index: Tensor<S, i32>, table: &[super::DimInfo]) -> Option<Tensor<S, i32>> {
-    let rows = super::trace::require_fixed("axis 0", Rows::INFO, table)?;
-    let Some(last) = rows.checked_sub(1).and_then(|last| i32::try_from(last).ok()) else {
+impl<Rows: Dim, N: Dim, M: Dim, E: Element> Tensor<(Rows, N, M), E> {
+    /// For each index that matrix of this table, with the same rule for indices out of range.
+    #[track_caller]
+    pub fn gather<S, X: Index>(self, index: Tensor<S, X>) -> Tensor<<S::With<N> as Insert<-1>>::With<M>, E>
+    where
+        S: Shape + Lead<With<N>: Insert<-1>>,
+    {
+        let _scope = op("gather");
+        looked_up(self, 0, index)
+    }
+}
+
+impl<S: Shape, E: Element> Tensor<S, E> {
+    /// Elements of an axis by an index of one axis, which takes its place. Indices out of range mean the first and the
+    /// last element.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<10>, D<3>)> = input("x");
+    ///     let index: Tensor<(D<4>,), i32> = input("index");
+    ///     let chosen: Tensor<(D<2>, D<4>, D<3>)> = x.index_select(Axis::<1>, index);
+    ///     output(&chosen);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn index_select<K: Dim, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        index: Tensor<(K,), X>,
+    ) -> Tensor<S::Set<K>, E>
+    where
+        S: At<I>,
+    {
+        let _scope = op("index_select");
+        looked_up(self, S::AXIS, index)
+    }
+
+    /// Single elements along an axis, by an index that differs in shape along that axis alone: element `[i][j][k]` of the
+    /// result is `x[i][index[i][j][k]][k]` for axis 1. This is `gather` in PyTorch, `take_along_axis` in NumPy and
+    /// `GatherElements` in ONNX. Indices out of range mean the first and the last element.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let scores: Tensor<(D<2>, D<10>)> = input("scores");
+    ///     let label: Tensor<(D<2>, D<1>), i32> = input("label");
+    ///     let chosen: Tensor<(D<2>, D<1>)> = scores.gather_along(Axis::<1>, label);
+    ///     output(&chosen);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn gather_along<R: Shape, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        index: Tensor<R, X>,
+    ) -> Tensor<R, E>
+    where
+        S: Join<R, I>,
+    {
+        let _scope = op("gather_along");
+        if is_empty_table(S::DIMS, S::AXIS, R::DIMS) {
+            return Tensor::placeholder();
+        }
+        shaped(|recorder| {
+            let (x, index) = (recorder.whole(self.node, S::DIMS), recorder.whole(index.node, R::DIMS));
+            recorder.graph.gather_along(x, S::AXIS, index)
+        })
+    }
+}
+
+impl<S: Shape + Lead, X: Index> Tensor<S, X> {
+    /// 1 at the position that each index names, 0 elsewhere, along a new last axis. An index that names none gives zeros.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let label: Tensor<(D<2>,), i32> = input("label");
+    ///     let hot: Tensor<(D<2>, D<10>)> = label.one_hot();
+    ///     output(&hot);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn one_hot<L: Dim, E: Element>(self) -> Tensor<S::With<L>, E> {
+        let _scope = op("one_hot");
+        Tensor::of(record(|recorder| {
+            let size = recorder.dim(L::INFO);
+            let at = recorder.graph.nodes[self.node].shape.len();
+            let hot = recorder.graph.one_hot(self.node, at, size, E::DTYPE);
+            recorder.settle(hot, L::INFO, at)
+        }))
+    }
+}
+
+/// A lookup whose index takes the place of an axis.
+fn looked_up<S: Shape, R: Shape, T: Shape, E: Element, X: Index>(
+    table: Tensor<S, E>,
+    axis: usize,
+    index: Tensor<T, X>,
+) -> Tensor<R, E> {
+    if is_empty_table(S::DIMS, axis, T::DIMS) {
+        return Tensor::placeholder();
+    }
+    shaped(|recorder| {
+        let (table, index) = (recorder.whole(table.node, S::DIMS), recorder.whole(index.node, T::DIMS));
+        recorder.graph.index_select(table, axis, index)
+    })
+}
+
+/// Reports a lookup in an axis that has no element, or more than an index can count. It is none if nothing is looked up.
+fn is_empty_table(dims: &[DimInfo], axis: usize, index: &[DimInfo]) -> bool {
+    let rows = dims[axis].max();
+    let right = (1..i32::MAX as usize).contains(&rows) || index.iter().any(|dim| dim.max() == 0);
+    if !right {
+        let what = if axis == 0 { "rows".into() } else { format!("elements along axis {axis}") };
         report(format!(
-            "the table {} has {rows} rows; it must have at least 1 and fewer than 2^31",
-            Dims(table)
+            "the table {} has {rows} {what}; it must have at least 1 and fewer than 2^31",
+            Dims(dims)
         ));
-        return None;
-    };
-    let index = index.maximum(0);
-    Some(index.greater(last).select(Tensor::<S, i32>::full(last), index))
+    }
+    !right
 }

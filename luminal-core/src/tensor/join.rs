@@ -1,10 +1,11 @@
 //! Joining, cutting and repeating along an axis: concat, stack, split, chunk, repeat.
 
 use super::axis::Axis;
-use super::dim::{Dim, Dims};
+use super::dim::{D, Dim, DimInfo, Dims};
 use super::element::Element;
-use super::shape::{Join, Shape};
-use super::trace::{op, record, report, require_fixed};
+use super::record::graph_axis;
+use super::shape::{At, Insert, Join, Shape};
+use super::trace::{op, record, report};
 use super::value::Tensor;
 use crate::dtype::Dtype;
 use crate::graph::{Dim as Size, Graph, NodeId};
@@ -170,8 +171,9 @@ impl Graph {
 }
 
 impl<S: Shape, E: Element> Tensor<S, E> {
-    /// Joins two tensors along an axis. The joined size is named by the result's type. What one part holds, infinities
-    /// and NaN included, has no influence on the other.
+    /// Joins two tensors along an axis. The joined size is named by the result's type; of free sizes it is a free
+    /// dimension, which need not be in an input. What one part holds, infinities and NaN included, has no influence on
+    /// the other.
     ///
     /// ```
     /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
@@ -194,28 +196,315 @@ impl<S: Shape, E: Element> Tensor<S, E> {
         S: Join<R, I>,
     {
         let _scope = op("concat");
-        let axis = S::AXIS;
-        let what = format!("axis {axis}");
-        let result_dims = <S::Set<Length> as Shape>::DIMS;
-        let sizes = require_fixed(&what, S::DIMS[axis], S::DIMS)
-            .zip(require_fixed(&what, R::DIMS[axis], R::DIMS))
-            .zip(require_fixed(&what, Length::INFO, result_dims));
-        let Some(((left, right), length)) = sizes else { return Tensor::placeholder() };
-        if left + right != length {
-            let (left_shape, right_shape) = (Dims(S::DIMS), Dims(R::DIMS));
-            report(format!(
-                "{left_shape} and {right_shape} along axis {axis} give {}, but the result {} names {length}",
-                left + right,
-                Dims(result_dims)
-            ));
-            return Tensor::placeholder();
-        }
-        Tensor::of(record(|recorder| {
-            let size = Size::Fixed(length);
-            let (left, at) = recorder.materialize(self.node, S::DIMS, axis);
-            let (right, _) = recorder.materialize(other.node, R::DIMS, axis);
-            let joined = recorder.graph.concat_to(&[left, right], at, size);
-            recorder.settle(joined, Length::INFO, at)
-        }))
+        joined(&[(self.node, S::DIMS), (other.node, R::DIMS)], S::AXIS, Length::INFO)
     }
+
+    /// Cuts an axis into equal parts, as many as the result's type says.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<6>)> = input("x");
+    ///     let [q, k, v]: [Tensor<(D<2>, D<2>)>; 3] = x.chunk(Axis::<1>);
+    ///     output(&(q, k, v));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn chunk<Length: Dim, const N: usize, const I: isize>(
+        self,
+        _axis: Axis<I>,
+    ) -> [Tensor<S::Set<Length>, E>; N]
+    where
+        S: At<I>,
+    {
+        let _scope = op("chunk");
+        let parts = cut(self.node, S::DIMS, S::AXIS, &[Length::INFO; N]);
+        std::array::from_fn(|part| match &parts {
+            Some(parts) => Tensor::of(parts[part]),
+            None => Tensor::placeholder(),
+        })
+    }
+
+    /// Cuts an axis into parts of the sizes that the types of the results name.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<6>)> = input("x");
+    ///     let (left, right): (Tensor<(D<2>, D<2>)>, Tensor<(D<2>, D<4>)>) = x.split(Axis::<1>);
+    ///     output(&(left, right));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn split<P: Parts<S, E, I>, const I: isize>(self, _axis: Axis<I>) -> P
+    where
+        S: At<I>,
+    {
+        let _scope = op("split");
+        let parts = cut(self.node, S::DIMS, S::AXIS, &P::sizes());
+        P::of(parts.as_deref())
+    }
+
+    /// The whole axis again and again: `1 2 3 1 2 3`. The result's type names the size.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<3>)> = input("x");
+    ///     let twice: Tensor<(D<2>, D<6>)> = x.repeat(Axis::<1>, 2);
+    ///     output(&twice);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn repeat<Length: Dim, const I: isize>(self, axis: Axis<I>, times: usize) -> Tensor<S::Set<Length>, E>
+    where
+        S: At<I>,
+    {
+        let _scope = op("repeat");
+        repeated(self, axis, times, Graph::repeat_to)
+    }
+
+    /// Each element of an axis several times in turn: `1 1 2 2 3 3`. So heads of grouped attention are shared.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let keys: Tensor<(D<2>, D<8>)> = input("keys");
+    ///     let shared: Tensor<(D<6>, D<8>)> = keys.repeat_interleave(Axis::<0>, 3);
+    ///     output(&shared);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn repeat_interleave<Length: Dim, const I: isize>(
+        self,
+        axis: Axis<I>,
+        times: usize,
+    ) -> Tensor<S::Set<Length>, E>
+    where
+        S: At<I>,
+    {
+        let _scope = op("repeat_interleave");
+        repeated(self, axis, times, Graph::repeat_interleave_to)
+    }
+}
+
+/// Joins any number of tensors of one shape along an axis, whose whole size the result's type names.
+///
+/// ```
+/// use luminal_core::tensor::{Axis, D, Tensor, concat_all, input, output, trace};
+///
+/// let traced = trace(|| {
+///     let heads: [Tensor<(D<2>, D<3>)>; 3] = ["a", "b", "c"].map(input);
+///     let joined: Tensor<(D<2>, D<9>)> = concat_all(heads, Axis::<1>);
+///     output(&joined);
+/// });
+/// assert!(traced.mistakes.is_empty());
+/// ```
+#[track_caller]
+pub fn concat_all<S, Length, E, const N: usize, const I: isize>(
+    parts: [Tensor<S, E>; N],
+    _axis: Axis<I>,
+) -> Tensor<S::Set<Length>, E>
+where
+    S: At<I>,
+    Length: Dim,
+    E: Element,
+{
+    let _scope = op("concat_all");
+    joined(&parts.map(|part| (part.node, S::DIMS)), S::AXIS, Length::INFO)
+}
+
+/// Puts tensors of one shape beside each other along a new axis.
+///
+/// ```
+/// use luminal_core::tensor::{Axis, D, Tensor, input, output, stack, trace};
+///
+/// let traced = trace(|| {
+///     let rows: [Tensor<(D<4>,)>; 3] = ["a", "b", "c"].map(input);
+///     let matrix: Tensor<(D<3>, D<4>)> = stack(rows, Axis::<0>);
+///     output(&matrix);
+/// });
+/// assert!(traced.mistakes.is_empty());
+/// ```
+#[track_caller]
+pub fn stack<S, E, const N: usize, const I: isize>(
+    parts: [Tensor<S, E>; N],
+    _axis: Axis<I>,
+) -> Tensor<S::With<D<N>>, E>
+where
+    S: Insert<I>,
+    E: Element,
+{
+    let _scope = op("stack");
+    if N == 0 {
+        report("there are no tensors to stack");
+        return Tensor::placeholder();
+    }
+    Tensor::of(record(|recorder| {
+        let parts = parts.map(|part| part.node);
+        recorder.graph.stack(&parts, graph_axis(S::DIMS, S::AXIS))
+    }))
+}
+
+/// What [`split`](Tensor::split) cuts a tensor into: a tuple of two to six tensors that differ along axis `I` alone.
+#[diagnostic::on_unimplemented(
+    message = "split: a tensor of shape `{S}` is not cut along axis {I} into `{Self}`",
+    label = "expected a tuple of two to six tensors that differ from `{S}` along axis {I} alone"
+)]
+pub trait Parts<S, E, const I: isize>: Sized {
+    /// The sizes along the axis.
+    #[doc(hidden)]
+    fn sizes() -> Vec<DimInfo>;
+    /// The parts; placeholders if there are none.
+    #[doc(hidden)]
+    fn of(parts: Option<&[NodeId]>) -> Self;
+}
+
+macro_rules! parts {
+    ($(($($shape:ident $number:literal)*);)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<S: $(Join<$shape, I> +)* At<I>, E: Element, $($shape: Shape,)* const I: isize> Parts<S, E, I>
+            for ($(Tensor<$shape, E>,)*)
+        {
+            fn sizes() -> Vec<DimInfo> {
+                vec![$($shape::DIMS[<S as At<I>>::AXIS]),*]
+            }
+
+            fn of(parts: Option<&[NodeId]>) -> Self {
+                ($(parts.map_or_else(Tensor::<$shape, E>::placeholder, |parts| Tensor::of(parts[$number])),)*)
+            }
+        }
+    )*};
+}
+parts! {
+    (A 0 B 1);
+    (A 0 B 1 C 2);
+    (A 0 B 1 C 2 F 3);
+    (A 0 B 1 C 2 F 3 G 4);
+    (A 0 B 1 C 2 F 3 G 4 H 5);
+}
+
+/// What is wrong with a whole that should be the sum of parts, if anything. `whole` and `named` say where they stand.
+fn sum_mistake(
+    whole: DimInfo,
+    parts: &[DimInfo],
+    fixed: impl FnOnce(usize, usize) -> String,
+) -> Option<String> {
+    let sizes: Option<Vec<usize>> = parts.iter().map(|part| part.fixed()).collect();
+    if let (Some(sizes), Some(whole)) = (sizes, whole.fixed()) {
+        let sum = sizes.iter().fold(0usize, |sum, size| sum.saturating_add(*size));
+        return (sum != whole).then(|| fixed(sum, whole));
+    }
+    let terms: Vec<(usize, DimInfo)> = parts.iter().map(|part| (1, *part)).collect();
+    if let Some(mistake) = record(|recorder| recorder.impossible(whole, &terms, 0)) {
+        return Some(mistake);
+    }
+    // A fixed whole must have room for each part at its bound, where the ones in front of it are fixed.
+    let mut before = 0;
+    for part in parts {
+        if !whole.is_free() && before + part.max() > whole.max() {
+            let size = before + part.max();
+            return Some(format!(
+                "{part} is up to {}, which makes {size}, but the whole is {whole}",
+                part.max()
+            ));
+        }
+        match part.fixed() {
+            Some(size) => before += size,
+            None => break,
+        }
+    }
+    None
+}
+
+fn joined<R: Shape, E: Element>(
+    parts: &[(NodeId, &[DimInfo])],
+    axis: usize,
+    length: DimInfo,
+) -> Tensor<R, E> {
+    if parts.is_empty() {
+        report("there are no tensors to join");
+        return Tensor::placeholder();
+    }
+    let sizes: Vec<DimInfo> = parts.iter().map(|(_, dims)| dims[axis]).collect();
+    let result = Dims(R::DIMS);
+    let mistake = sum_mistake(length, &sizes, |sum, length| match parts {
+        [(_, left), (_, right)] => {
+            let (left, right) = (Dims(left), Dims(right));
+            format!("{left} and {right} along axis {axis} give {sum}, but the result {result} names {length}")
+        }
+        _ => {
+            let (count, shape) = (parts.len(), Dims(parts[0].1));
+            format!(
+                "{count} times {shape} along axis {axis} give {sum}, but the result {result} names {length}"
+            )
+        }
+    });
+    if let Some(mistake) = mistake {
+        report(mistake);
+        return Tensor::placeholder();
+    }
+    Tensor::of(record(|recorder| {
+        let total = recorder.dim(length);
+        let nodes: Vec<NodeId> =
+            parts.iter().map(|(node, dims)| recorder.materialize(*node, dims, axis).0).collect();
+        let at = graph_axis(parts[0].1, axis);
+        let joined = recorder.graph.concat_to(&nodes, at, total);
+        recorder.settle(joined, length, at)
+    }))
+}
+
+/// The parts of an axis; none if their sizes do not fit, which is reported.
+fn cut(x: NodeId, dims: &[DimInfo], axis: usize, sizes: &[DimInfo]) -> Option<Vec<NodeId>> {
+    let (shape, parts) = (Dims(dims), Dims(sizes));
+    let mistake = sum_mistake(dims[axis], sizes, |sum, whole| {
+        format!("the parts {parts} along axis {axis} of {shape} are {sum} together, but the axis has {whole}")
+    });
+    if let Some(mistake) = mistake {
+        report(mistake);
+        return None;
+    }
+    Some(record(|recorder| {
+        let (x, at) = recorder.materialize(x, dims, axis);
+        let lengths: Vec<Size> = sizes.iter().map(|size| recorder.dim(*size)).collect();
+        let parts = recorder.graph.split_sizes(x, at, &lengths);
+        parts.into_iter().zip(sizes).map(|(part, size)| recorder.settle(part, *size, at)).collect()
+    }))
+}
+
+fn repeated<S: At<I>, Length: Dim, E: Element, const I: isize>(
+    x: Tensor<S, E>,
+    _axis: Axis<I>,
+    times: usize,
+    work: fn(&mut Graph, NodeId, usize, usize, Size) -> NodeId,
+) -> Tensor<S::Set<Length>, E> {
+    let (axis, size, length) = (S::AXIS, S::DIMS[S::AXIS], Length::INFO);
+    let (shape, result) = (Dims(S::DIMS), Dims(<S::Set<Length> as Shape>::DIMS));
+    let mistake = match (size.fixed(), length.fixed()) {
+        (Some(size), Some(length)) => {
+            let right = size.saturating_mul(times);
+            (right != length).then(|| {
+                format!(
+                    "{times} times axis {axis} of {shape} is {right}, but the result {result} names {length}"
+                )
+            })
+        }
+        _ => record(|recorder| recorder.impossible(length, &[(times, size)], 0)),
+    };
+    if let Some(mistake) = mistake {
+        report(mistake);
+        return Tensor::placeholder();
+    }
+    Tensor::of(record(|recorder| {
+        let total = recorder.dim(length);
+        recorder.along(x.node, S::DIMS, axis, length, |graph, x, at| work(graph, x, at, times, total))
+    }))
 }

@@ -1,10 +1,10 @@
 //! Other orders and other axes for the same elements: permute, transpose, squeeze, unsqueeze, expand, flip, roll.
 
-use super::axis::Permute;
-use super::dim::{Dim, DimInfo, Dims};
+use super::axis::{Axis, Permute};
+use super::dim::{Dim, DimInfo, Dims, Unit};
 use super::element::Element;
-use super::record::graph_axis;
-use super::shape::Shape;
+use super::record::{Recorder, graph_axis};
+use super::shape::{At, Broadcast, Insert, Shape};
 use super::trace::{op, record, report};
 use super::value::Tensor;
 use crate::axes;
@@ -140,6 +140,182 @@ impl<S: Shape, E: Element> Tensor<S, E> {
             false => recorder.graph.permute(self.node, &order),
         }))
     }
+
+    /// Two axes change places.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<3>, D<4>)> = input("x");
+    ///     let swapped: Tensor<(D<2>, D<4>, D<3>)> = x.transpose(Axis::<1>, Axis::<-1>);
+    ///     output(&swapped);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn transpose<const I: isize, const J: isize>(
+        self,
+        _first: Axis<I>,
+        _second: Axis<J>,
+    ) -> Tensor<Swapped<S, I, J>, E>
+    where
+        S: At<I> + At<J>,
+        <S as At<I>>::Set<<S as At<J>>::Dim>: At<J>,
+    {
+        let _scope = op("transpose");
+        shaped(|recorder| {
+            let x = recorder.whole(self.node, S::DIMS);
+            recorder.graph.transpose(x, <S as At<I>>::AXIS, <S as At<J>>::AXIS)
+        })
+    }
+
+    /// Drops an axis of one element.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<1>, D<4>)> = input("x");
+    ///     let matrix: Tensor<(D<2>, D<4>)> = x.squeeze(Axis::<1>);
+    ///     output(&matrix);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn squeeze<const I: isize>(self, _axis: Axis<I>) -> Tensor<S::Drop, E>
+    where
+        S: At<I, Dim: Unit>,
+    {
+        let _scope = op("squeeze");
+        Tensor::of(record(|recorder| match S::DIMS[S::AXIS] {
+            DimInfo::One => self.node,
+            _ => recorder.squeeze(self.node, graph_axis(S::DIMS, S::AXIS)),
+        }))
+    }
+
+    /// A new axis of one element at this place, `D<1>` or `One` as the result's type says.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, One, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<4>)> = input("x");
+    ///     let row: Tensor<(One, D<2>, D<4>)> = x.unsqueeze(Axis::<0>);
+    ///     let column: Tensor<(D<2>, D<4>, D<1>)> = x.unsqueeze(Axis::<-1>);
+    ///     output(&(row, column));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn unsqueeze<L: Unit, const I: isize>(self, _axis: Axis<I>) -> Tensor<S::With<L>, E>
+    where
+        S: Insert<I>,
+    {
+        let _scope = op("unsqueeze");
+        Tensor::of(record(|recorder| match L::INFO {
+            DimInfo::One => self.node,
+            _ => recorder.graph.unsqueeze(self.node, graph_axis(S::DIMS, S::AXIS)),
+        }))
+    }
+
+    /// Repeats the one element of an axis as often as the result's type says.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<1>)> = input("x");
+    ///     let columns: Tensor<(D<2>, D<5>)> = x.expand(Axis::<1>);
+    ///     output(&columns);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn expand<L: Dim, const I: isize>(self, _axis: Axis<I>) -> Tensor<S::Set<L>, E>
+    where
+        S: At<I, Dim: Unit>,
+    {
+        let _scope = op("expand");
+        Tensor::of(record(|recorder| {
+            let size = recorder.dim(L::INFO);
+            recorder.along(self.node, S::DIMS, S::AXIS, L::INFO, |graph, x, axis| {
+                let x = graph.squeeze(x, axis);
+                graph.expand(x, axis, size)
+            })
+        }))
+    }
+
+    /// Repeats along axes of type `One` and along new ones in front, as a right operand does.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, One, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<3>, One)> = input("x");
+    ///     output(&x.broadcast_to::<(D<2>, D<3>, D<4>)>());
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn broadcast_to<R: Shape + Broadcast<S>>(self) -> Tensor<R, E> {
+        let _scope = op("broadcast_to");
+        Tensor::of(record(|recorder| recorder.broadcast(self.node, S::DIMS, R::DIMS)))
+    }
+
+    /// The elements of an axis in reverse order.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| output(&input::<Tensor<(D<2>, D<5>)>>("x").flip(Axis::<1>)));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn flip<const I: isize>(self, _axis: Axis<I>) -> Self
+    where
+        S: At<I>,
+    {
+        let _scope = op("flip");
+        keep(self, |graph, x, axis| graph.flip(x, axis))
+    }
+
+    /// Moves each element of an axis this many positions back; those that leave at the end come in at the front.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| output(&input::<Tensor<(D<2>, D<5>)>>("x").roll(Axis::<1>, -2)));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn roll<const I: isize>(self, _axis: Axis<I>, shift: i32) -> Self
+    where
+        S: At<I>,
+    {
+        let _scope = op("roll");
+        keep(self, |graph, x, axis| graph.roll(x, axis, shift))
+    }
+}
+
+/// Shape `S` with its axes `I` and `J` exchanged.
+pub type Swapped<S, const I: isize, const J: isize> =
+    <<S as At<I>>::Set<<S as At<J>>::Dim> as At<J>>::Set<<S as At<I>>::Dim>;
+
+/// Records work on nodes with every axis of their type; the result has every axis of its own.
+pub(super) fn shaped<R: Shape, E: Element>(work: impl FnOnce(&mut Recorder) -> NodeId) -> Tensor<R, E> {
+    Tensor::of(record(|recorder| {
+        let node = work(recorder);
+        recorder.bare(node, R::DIMS)
+    }))
+}
+
+/// Records a composition along an axis that keeps its size.
+pub(super) fn keep<S: At<I>, E: Element, F: Element, const I: isize>(
+    x: Tensor<S, E>,
+    work: impl FnOnce(&mut Graph, NodeId, usize) -> NodeId,
+) -> Tensor<S, F> {
+    Tensor::of(record(|recorder| recorder.along(x.node, S::DIMS, S::AXIS, S::DIMS[S::AXIS], work)))
 }
 
 impl<M: Dim, N: Dim, E: Element> Tensor<(M, N), E> {

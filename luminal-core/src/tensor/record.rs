@@ -189,6 +189,42 @@ impl Recorder {
         if removed { node } else { self.settle(node, after, at) }
     }
 
+    /// A node with every axis of the shape; those of type `One` have one element.
+    pub fn whole(&mut self, node: NodeId, dims: &[DimInfo]) -> NodeId {
+        self.full(node, dims)
+    }
+
+    /// The inverse of [`Recorder::whole`].
+    pub fn bare(&mut self, mut node: NodeId, dims: &[DimInfo]) -> NodeId {
+        for axis in (0..dims.len()).rev().filter(|axis| dims[*axis] == DimInfo::One) {
+            node = self.squeeze(node, axis);
+        }
+        node
+    }
+
+    /// What is wrong with `left = sum of terms + plus` between sizes of which some are free: no sizes would fit.
+    pub fn impossible(&mut self, left: DimInfo, terms: &[(usize, DimInfo)], plus: i64) -> Option<String> {
+        if terms.iter().all(|(factor, info)| *factor == 0 || !info.is_free()) {
+            let sum: i64 = terms.iter().map(|(factor, info)| factor.saturating_mul(info.max()) as i64).sum();
+            return Some(format!("the size is always {}: name `D<{0}>` in place of {left}", sum + plus));
+        }
+        let left = self.dim(left);
+        let terms: Vec<(usize, Dim)> =
+            terms.iter().map(|(factor, info)| (*factor, self.dim(*info))).collect();
+        let mut graph = Graph { free: self.graph.free.clone(), ..Graph::default() };
+        graph.relations = self.graph.relations.clone();
+        graph.relate_equal(left, &terms, plus, 1);
+        let rule = graph.relations.last()?;
+        let bounds: Vec<usize> = graph.free.iter().map(|free| free.max).collect();
+        if graph.sizes_near(&bounds).is_ok() {
+            return None;
+        }
+        let named = |free: usize| graph.free[free].name.clone();
+        let limits: Vec<String> =
+            graph.free.iter().map(|free| format!("{} <= {}", free.name, free.max)).collect();
+        Some(format!("no sizes fulfil `{}` within their bounds: {}", rule.text(named), limits.join(", ")))
+    }
+
     /// Gives an axis of type `One` an axis in the graph, for operations that change its size. Returns the graph axis.
     pub fn materialize(&mut self, node: NodeId, dims: &[DimInfo], axis: usize) -> (NodeId, usize) {
         let at = graph_axis(dims, axis);

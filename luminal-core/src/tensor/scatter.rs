@@ -8,6 +8,14 @@
 //! elements times the number of indices. What is written is selected, never multiplied: infinities and NaN stay where
 //! they belong.
 
+use super::axis::Axis;
+use super::dim::Dim;
+use super::element::{Element, Index, Number};
+use super::movement::shaped;
+use super::shape::{At, Join, Shape};
+use super::slice::slice_start;
+use super::trace::{op, report};
+use super::value::Tensor;
 use crate::dtype::Dtype;
 use crate::graph::{Dim as Size, Graph, NodeId, Reduce};
 
@@ -217,4 +225,220 @@ impl Graph {
         }
         self.pad(x, axis, start, size, 0.0)
     }
+}
+
+impl<S: Shape, E: Element> Tensor<S, E> {
+    /// Replaces single elements along an axis: `[index[i][j]][j]` becomes `new[i][j]` for axis 0. The last of several
+    /// values for one place stays; an index that is not a position writes nothing. This is `scatter` in PyTorch and
+    /// `ScatterElements` in ONNX.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<5>, D<3>)> = input("x");
+    ///     let index: Tensor<(D<2>, D<3>), i32> = input("index");
+    ///     let new: Tensor<(D<2>, D<3>)> = input("new");
+    ///     output(&x.scatter(Axis::<0>, index, new));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn scatter<R: Shape, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        index: Tensor<R, X>,
+        new: Tensor<R, E>,
+    ) -> Self
+    where
+        S: Join<R, I>,
+    {
+        let _scope = op("scatter");
+        scattered(self, S::AXIS, index, new, Scatter::Set)
+    }
+
+    /// Adds to single elements along an axis; all values for one place are summed up. See [`scatter`](Tensor::scatter).
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let index: Tensor<(D<8>,), i32> = input("index");
+    ///     let histogram = Tensor::<(D<5>,)>::zeros().scatter_add(Axis::<0>, index, Tensor::full(1.0));
+    ///     output(&histogram);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn scatter_add<R: Shape, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        index: Tensor<R, X>,
+        new: Tensor<R, E>,
+    ) -> Self
+    where
+        S: Join<R, I>,
+        E: Number,
+    {
+        let _scope = op("scatter_add");
+        scattered(self, S::AXIS, index, new, Scatter::Add)
+    }
+
+    /// Replaces whole rows along an axis: row `index[i]` becomes row `i` of `new`. The last of several rows for one place
+    /// stays; an index that is not a position writes nothing. Called `index_copy` in PyTorch.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<5>, D<3>)> = input("x");
+    ///     let index: Tensor<(D<2>,), i32> = input("index");
+    ///     let rows: Tensor<(D<2>, D<3>)> = input("rows");
+    ///     output(&x.index_put(Axis::<0>, index, rows));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn index_put<K: Dim, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        index: Tensor<(K,), X>,
+        new: Tensor<S::Set<K>, E>,
+    ) -> Self
+    where
+        S: At<I>,
+    {
+        let _scope = op("index_put");
+        put(self, S::AXIS, index, new, Scatter::Set)
+    }
+
+    /// Adds rows to those that an index names; all rows for one place are summed up. See
+    /// [`index_put`](Tensor::index_put).
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<5>, D<3>)> = input("x");
+    ///     let index: Tensor<(D<2>,), i32> = input("index");
+    ///     let rows: Tensor<(D<2>, D<3>)> = input("rows");
+    ///     output(&x.index_add(Axis::<0>, index, rows));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn index_add<K: Dim, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        index: Tensor<(K,), X>,
+        new: Tensor<S::Set<K>, E>,
+    ) -> Self
+    where
+        S: At<I>,
+        E: Number,
+    {
+        let _scope = op("index_add");
+        put(self, S::AXIS, index, new, Scatter::Add)
+    }
+
+    /// Replaces consecutive positions of an axis from one that is known at run time: a cache of keys and values. What
+    /// falls outside of the axis is not written. One pass over the elements.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let cache: Tensor<(D<64>, D<8>)> = input("cache");
+    ///     let position: Tensor<(), i32> = input("position");
+    ///     let keys: Tensor<(D<1>, D<8>)> = input("keys");
+    ///     output(&cache.write_at(Axis::<0>, position, keys));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn write_at<R: Shape, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        position: Tensor<(), X>,
+        new: Tensor<R, E>,
+    ) -> Self
+    where
+        S: Join<R, I>,
+    {
+        let _scope = op("write_at");
+        shaped(|recorder| {
+            let (x, new) = (recorder.whole(self.node, S::DIMS), recorder.whole(new.node, R::DIMS));
+            recorder.graph.write_at(x, S::AXIS, position.node, new)
+        })
+    }
+
+    /// Replaces the positions `start, start + step, ..` of an axis, as many as `new` has.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<6>, D<3>)> = input("x");
+    ///     let new: Tensor<(D<2>, D<3>)> = input("new");
+    ///     output(&x.slice_scatter(Axis::<0>, 1, 2, new)); // rows 1 and 3
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn slice_scatter<R: Shape, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        start: usize,
+        step: usize,
+        new: Tensor<R, E>,
+    ) -> Self
+    where
+        S: Join<R, I>,
+    {
+        let _scope = op("slice_scatter");
+        let (axis, length) = (S::AXIS, R::DIMS[S::AXIS]);
+        if step != 1 && length.is_free() {
+            report(format!(
+                "a step of {step} needs a fixed number of positions, but the new values have {length}"
+            ));
+            return Tensor::placeholder();
+        }
+        let (from, by) = [start, step].map(|n| i64::try_from(n).unwrap_or(i64::MAX)).into();
+        if let Err(mistake) = slice_start(S::DIMS, axis, length, from, by) {
+            report(mistake);
+            return Tensor::placeholder();
+        }
+        shaped(|recorder| {
+            let (x, new) = (recorder.whole(self.node, S::DIMS), recorder.whole(new.node, R::DIMS));
+            recorder.graph.slice_scatter(x, axis, start, step, new)
+        })
+    }
+}
+
+fn scattered<S: Shape, R: Shape, E: Element, X: Index>(
+    x: Tensor<S, E>,
+    axis: usize,
+    index: Tensor<R, X>,
+    new: Tensor<R, E>,
+    how: Scatter,
+) -> Tensor<S, E> {
+    shaped(|recorder| {
+        let x = recorder.whole(x.node, S::DIMS);
+        let [index, new] = [index.node, new.node].map(|node| recorder.whole(node, R::DIMS));
+        recorder.graph.scatter_along(x, axis, index, new, how)
+    })
+}
+
+fn put<S: Shape, R: Shape, K: Dim, E: Element, X: Index>(
+    x: Tensor<S, E>,
+    axis: usize,
+    index: Tensor<(K,), X>,
+    new: Tensor<R, E>,
+    how: Scatter,
+) -> Tensor<S, E> {
+    shaped(|recorder| {
+        let (x, new) = (recorder.whole(x.node, S::DIMS), recorder.whole(new.node, R::DIMS));
+        let index = recorder.whole(index.node, <(K,)>::DIMS);
+        recorder.graph.index_put(x, axis, index, new, how)
+    })
 }

@@ -78,6 +78,47 @@ pub trait Join<R, const I: isize>: At<I> {
     type Right: Dim;
 }
 
+/// A place `I` for a new axis of a shape; a negative `I` counts from the end, so that -1 is behind the last axis.
+#[diagnostic::on_unimplemented(
+    message = "shape `{Self}` has no place {I} for a new axis",
+    label = "no place {I} here",
+    note = "places count from 0 to the number of axes; negative ones count from the end; there are at most six axes"
+)]
+pub trait Insert<const I: isize>: Shape {
+    /// The place, counted from the start.
+    const AXIS: usize;
+    /// The shape with a new dimension there.
+    type With<L: Dim>: Shape;
+}
+
+macro_rules! insert {
+    ($rank:literal: $($dim:ident)*) => {
+        insert!(@places $rank; []; $($dim)*; 0 1 2 3 4 5);
+    };
+    (@places $rank:literal; [$($before:ident)*]; ; $axis:literal $($axes:literal)*) => {
+        insert!(@place { $axis }, $axis; [$($before)*] []);
+        insert!(@place { $axis - $rank - 1 }, $axis; [$($before)*] []);
+    };
+    (@places $rank:literal; [$($before:ident)*]; $first:ident $($behind:ident)*; $axis:literal $($axes:literal)*) => {
+        insert!(@place { $axis }, $axis; [$($before)*] [$first $($behind)*]);
+        insert!(@place { $axis - $rank - 1 }, $axis; [$($before)*] [$first $($behind)*]);
+        insert!(@places $rank; [$($before)* $first]; $($behind)*; $($axes)*);
+    };
+    (@place $index:expr, $axis:literal; [$($before:ident)*] [$($behind:ident)*]) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($before: Dim,)* $($behind: Dim),*> Insert<{ $index }> for ($($before,)* $($behind,)*) {
+            const AXIS: usize = $axis;
+            type With<NewDim: Dim> = ($($before,)* NewDim, $($behind,)*);
+        }
+    };
+}
+insert!(0:);
+insert!(1: A);
+insert!(2: A B);
+insert!(3: A B C);
+insert!(4: A B C E);
+insert!(5: A B C E F);
+
 macro_rules! shape {
     ($rank:literal: $($dim:ident)*) => {
         impl<$($dim: Dim),*> Shape for ($($dim,)*) {

@@ -2,9 +2,9 @@
 
 use super::axis::Axis;
 use super::dim::{Dim, DimInfo, Dims};
-use super::element::Element;
+use super::element::{Element, Index};
 use super::shape::{At, Shape};
-use super::trace::{op, record, report, require_fixed};
+use super::trace::{op, record, report};
 use super::value::Tensor;
 use crate::graph::{Dim as Size, Graph, NodeId};
 
@@ -47,6 +47,7 @@ impl Graph {
                 self.slice(x, axis, size - count, 1, Size::Fixed(count))
             }
             (size, _) => {
+                self.relate_at_most(count, &[(1, size)], 0, 1);
                 let (size, taken) = (self.count(size), self.count(count));
                 let start = self.sub(size, taken);
                 self.take_from(x, axis, start, count)
@@ -58,6 +59,7 @@ impl Graph {
     /// are within the axis, which must have as many.
     pub fn slice_at(&mut self, x: NodeId, axis: usize, position: NodeId, count: Size) -> NodeId {
         let size = self.nodes[x].shape[axis];
+        self.relate_at_most(count, &[(1, size)], 0, 1);
         let position = self.integer(position);
         let (size, taken) = (self.count(size), self.count(count));
         let (size, taken) = (self.like(size, position), self.like(taken, position));
@@ -99,7 +101,7 @@ pub(crate) fn python_range(n: usize, start: Option<i64>, end: Option<i64>, step:
 
 impl<S: Shape, E: Element> Tensor<S, E> {
     /// Consecutive elements of an axis, from `start`, a number of the host program such as a loop variable. How many is
-    /// the size that the result's type names.
+    /// the size that the result's type names. Of a free axis a run must have as many.
     ///
     /// ```
     /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
@@ -117,67 +119,172 @@ impl<S: Shape, E: Element> Tensor<S, E> {
         S: At<I>,
     {
         let _scope = op("slice");
-        self.slice_step(axis, start, 1)
+        self.slice_step(axis, isize::try_from(start).unwrap_or(isize::MAX), 1)
     }
 
-    /// As [`slice`](Tensor::slice), but every `step`-th element.
+    /// As [`slice`](Tensor::slice), but every `step`-th element, as in Python: a negative start counts from the end, so
+    /// that -1 is the last element, and a negative step leads backwards. Both need an axis of fixed size.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<5>,)> = input("x");
+    ///     let odd: Tensor<(D<2>,)> = x.slice_step(Axis::<0>, 1, 2); // x[1:5:2]
+    ///     let backwards: Tensor<(D<2>,)> = x.slice_step(Axis::<0>, -1, -2); // x[-1:-4:-2]
+    ///     output(&(odd, backwards));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn slice_step<Length: Dim, const I: isize>(
         self,
         _axis: Axis<I>,
-        start: usize,
-        step: usize,
+        start: isize,
+        step: isize,
     ) -> Tensor<S::Set<Length>, E>
     where
         S: At<I>,
     {
         let _scope = op("slice_step");
         let axis = S::AXIS;
-        let what = format!("axis {axis}");
-        let sizes = require_fixed(&what, S::DIMS[axis], S::DIMS).zip(require_fixed(
-            &what,
-            Length::INFO,
-            <S::Set<Length> as Shape>::DIMS,
-        ));
-        let Some((size, length)) = sizes else { return Tensor::placeholder() };
-        if let Some(mistake) = slice_mistake(S::DIMS, axis, size, start, step, length) {
+        let first = match slice_start(S::DIMS, axis, Length::INFO, start as i64, step as i64) {
+            Ok(first) => first,
+            Err(mistake) => {
+                report(mistake);
+                return Tensor::placeholder();
+            }
+        };
+        Tensor::of(record(|recorder| {
+            let count = recorder.dim(Length::INFO);
+            recorder.along(self.node, S::DIMS, axis, Length::INFO, |graph, x, at| {
+                graph.slice_steps(x, at, first, step as i64, count)
+            })
+        }))
+    }
+
+    /// The last elements of an axis; how many is the size that the result's type names.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<10>)> = input("x");
+    ///     let end: Tensor<(D<2>, D<3>)> = x.last(Axis::<1>);
+    ///     output(&end);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn last<Length: Dim, const I: isize>(self, _axis: Axis<I>) -> Tensor<S::Set<Length>, E>
+    where
+        S: At<I>,
+    {
+        let _scope = op("last");
+        let axis = S::AXIS;
+        if let Err(mistake) = slice_start(S::DIMS, axis, Length::INFO, 0, 1) {
             report(mistake);
             return Tensor::placeholder();
         }
         Tensor::of(record(|recorder| {
-            let (node, at) = recorder.materialize(self.node, S::DIMS, axis);
-            let size = Size::Fixed(length);
-            let node = recorder.graph.slice(node, at, start, step, size);
-            recorder.settle(node, Length::INFO, at)
+            let count = recorder.dim(Length::INFO);
+            recorder
+                .along(self.node, S::DIMS, axis, Length::INFO, |graph, x, at| graph.slice_last(x, at, count))
+        }))
+    }
+
+    /// Consecutive elements of an axis from a position that is known at run time. It is moved to where all of them are
+    /// within the axis.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let table: Tensor<(D<100>, D<8>)> = input("table");
+    ///     let position: Tensor<(), i32> = input("position");
+    ///     let rows: Tensor<(D<4>, D<8>)> = table.slice_at(Axis::<0>, position);
+    ///     output(&rows);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn slice_at<Length: Dim, X: Index, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        position: Tensor<(), X>,
+    ) -> Tensor<S::Set<Length>, E>
+    where
+        S: At<I>,
+    {
+        let _scope = op("slice_at");
+        let axis = S::AXIS;
+        if let Err(mistake) = slice_start(S::DIMS, axis, Length::INFO, 0, 1) {
+            report(mistake);
+            return Tensor::placeholder();
+        }
+        Tensor::of(record(|recorder| {
+            let count = recorder.dim(Length::INFO);
+            recorder.along(self.node, S::DIMS, axis, Length::INFO, |graph, x, at| {
+                graph.slice_at(x, at, position.node, count)
+            })
         }))
     }
 }
 
-/// What is wrong with a slice, if anything.
-fn slice_mistake(
+/// The first position of a slice, or what is wrong with it.
+pub(super) fn slice_start(
     dims: &[DimInfo],
     axis: usize,
-    size: usize,
-    start: usize,
-    step: usize,
-    length: usize,
-) -> Option<String> {
+    count: DimInfo,
+    start: i64,
+    step: i64,
+) -> Result<usize, String> {
     if step == 0 {
-        return Some("the step is 0; it must be at least 1".into());
+        return Err("the step is 0; it must not be".into());
     }
-    // The position behind the last element, which overflows only for numbers that are wrong anyway.
-    let end = match length {
-        0 => Some(start),
-        _ => (length - 1).checked_mul(step).and_then(|reach| reach.checked_add(start)?.checked_add(1)),
+    let (size, shape) = (dims[axis], Dims(dims));
+    if size.is_free() && (start < 0 || step < 0) {
+        let what = if start < 0 { "a start from the end" } else { "a step backwards" };
+        return Err(format!(
+            "{what} needs a fixed size, but axis {axis} of {shape} is the free dimension {size}: use `last` or `flip`"
+        ));
+    }
+    if count.is_free() && step < 0 {
+        return Err(format!(
+            "a step backwards needs a fixed number of elements, but the result names {count}"
+        ));
+    }
+    if size.is_free() && size == count {
+        let whole = start == 0 && step == 1;
+        let mistake =
+            || format!("all of {size} is from 0 with step 1; name another dimension for a part of it");
+        return if whole { Ok(0) } else { Err(mistake()) };
+    }
+    let n = size.max() as i128;
+    let first = if start < 0 { n + i128::from(start) } else { i128::from(start) };
+    let length = count.max() as i128;
+    let last = first + (length - 1) * i128::from(step);
+    let inside = |position: i128| (0..n).contains(&position);
+    let fits = match length {
+        0 => (0..=n).contains(&first),
+        // Of two free sizes a run knows whether they fit.
+        _ if size.is_free() && count.is_free() => inside(first),
+        _ => inside(first) && inside(last),
     };
-    if end.is_some_and(|end| end <= size) {
-        return None;
+    if fits {
+        return Ok(first as usize);
     }
-    let room = size.saturating_sub(start).div_ceil(step);
+    let distance = i128::from(step).abs();
+    let room = match (inside(first), step > 0) {
+        (false, _) => 0,
+        (true, true) => (n - first + distance - 1) / distance,
+        (true, false) => first / distance + 1,
+    };
     let stepping = if step == 1 { String::new() } else { format!(" with step {step}") };
-    Some(format!(
-        "{length} elements from {start}{stepping} do not fit into axis {axis} of {}, which has {size}: at most {room} are \
-         left there",
-        Dims(dims)
+    let most = if size.is_free() { "at most " } else { "" };
+    let up_to = if count.is_free() { "up to " } else { "" };
+    Err(format!(
+        "{up_to}{length} elements from {start}{stepping} do not fit into axis {axis} of {shape}, which has {most}{n}: at \
+         most {room} are left there"
     ))
 }

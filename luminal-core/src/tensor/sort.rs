@@ -6,6 +6,14 @@
 //! The place of an element is the number of elements before it: every pair is compared, in time in proportion to the
 //! square of the length.
 
+use super::axis::Axis;
+use super::dim::Dim;
+use super::element::Element;
+use super::movement::keep;
+use super::shape::{At, Shape};
+use super::slice::slice_start;
+use super::trace::{op, record, report};
+use super::value::Tensor;
 use crate::dtype::Dtype;
 use crate::graph::{Dim as Size, Graph, NodeId, Reduce};
 
@@ -70,5 +78,99 @@ impl Graph {
             _ => self.take_along(x, axis, positions),
         };
         (values, positions)
+    }
+}
+
+/// Which element comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The smallest one; NaN is last.
+    Ascending,
+    /// The greatest one; NaN is first.
+    Descending,
+}
+
+impl<S: Shape, E: Element> Tensor<S, E> {
+    /// The elements of an axis in order. NaN counts as the greatest. Takes time in proportion to the square of the axis.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Order, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| output(&input::<Tensor<(D<2>, D<5>)>>("x").sort(Axis::<1>, Order::Ascending)));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn sort<const I: isize>(self, _axis: Axis<I>, order: Order) -> Self
+    where
+        S: At<I>,
+    {
+        let _scope = op("sort");
+        keep(self, |graph, x, axis| {
+            let size = graph.nodes[x].shape[axis];
+            graph.sort(x, axis, order == Order::Descending, size).0
+        })
+    }
+
+    /// The positions of the elements of an axis in order; equal ones keep theirs.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Order, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<5>)> = input("x");
+    ///     let order: Tensor<(D<2>, D<5>), i32> = x.argsort(Axis::<1>, Order::Descending);
+    ///     output(&order);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn argsort<const I: isize>(self, _axis: Axis<I>, order: Order) -> Tensor<S, i32>
+    where
+        S: At<I>,
+    {
+        let _scope = op("argsort");
+        keep(self, |graph, x, axis| {
+            let size = graph.nodes[x].shape[axis];
+            graph.argsort(x, axis, order == Order::Descending, size)
+        })
+    }
+
+    /// The first elements of an axis in order, and their positions. How many is the size that the type of the result
+    /// names. `Order::Descending` gives the greatest ones.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{Axis, D, Order, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let logits: Tensor<(D<2>, D<50>)> = input("logits");
+    ///     let (values, positions) = logits.topk::<D<5>, 1>(Axis::<1>, Order::Descending);
+    ///     output(&(values, positions));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    #[allow(clippy::type_complexity)] // Two results, values and positions, are what the operation is.
+    pub fn topk<K: Dim, const I: isize>(
+        self,
+        _axis: Axis<I>,
+        order: Order,
+    ) -> (Tensor<S::Set<K>, E>, Tensor<S::Set<K>, i32>)
+    where
+        S: At<I>,
+    {
+        let _scope = op("topk");
+        let (axis, size) = (S::AXIS, S::DIMS[S::AXIS]);
+        if let Err(mistake) = slice_start(S::DIMS, axis, K::INFO, 0, 1) {
+            report(mistake);
+            return (Tensor::placeholder(), Tensor::placeholder());
+        }
+        let (values, positions) = record(|recorder| {
+            let (size, count) = (recorder.dim(size), recorder.dim(K::INFO));
+            recorder.graph.relate_at_most(count, &[(1, size)], 0, 1);
+            let (x, at) = recorder.materialize(self.node, S::DIMS, axis);
+            let (values, positions) = recorder.graph.sort(x, at, order == Order::Descending, count);
+            (recorder.settle(values, K::INFO, at), recorder.settle(positions, K::INFO, at))
+        });
+        (Tensor::of(values), Tensor::of(positions))
     }
 }

@@ -1,6 +1,12 @@
 //! What is chosen by position: triangles of matrices, the identity, numbers in order.
 
+use super::dim::Dim;
+use super::element::{Element, Number};
+use super::movement::shaped;
 use super::pointwise::float;
+use super::shape::{At, Shape};
+use super::trace::op;
+use super::value::Tensor;
 use crate::dtype::Dtype;
 use crate::graph::{Dim as Size, Graph, NodeId};
 
@@ -60,5 +66,89 @@ impl Graph {
         let steps = self.mul_number(positions, exact(step));
         let numbers = self.add_number(steps, exact(start));
         if dtype.wide() == dtype { numbers } else { self.cast(numbers, dtype) }
+    }
+}
+
+impl<S: Shape, E: Element> Tensor<S, E> {
+    /// The lower triangle of the last two axes: where the column is at most `diagonal` behind the row; 0 elsewhere. Chosen,
+    /// not multiplied: infinities and NaN that are cut away leave nothing.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| output(&input::<Tensor<(D<2>, D<4>, D<4>)>>("x").tril(0)));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn tril(self, diagonal: i32) -> Self
+    where
+        S: At<-2>,
+    {
+        let _scope = op("tril");
+        shaped(|recorder| {
+            let x = recorder.whole(self.node, S::DIMS);
+            recorder.graph.tril(x, diagonal)
+        })
+    }
+
+    /// The upper triangle of the last two axes: where the column is at least `diagonal` behind the row; 0 elsewhere.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| output(&input::<Tensor<(D<2>, D<4>, D<4>)>>("x").triu(1)));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn triu(self, diagonal: i32) -> Self
+    where
+        S: At<-2>,
+    {
+        let _scope = op("triu");
+        shaped(|recorder| {
+            let x = recorder.whole(self.node, S::DIMS);
+            recorder.graph.triu(x, diagonal)
+        })
+    }
+}
+
+impl<R: Dim, C: Dim, E: Element> Tensor<(R, C), E> {
+    /// 1 where the column is `diagonal` behind the row, 0 elsewhere.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, output, trace};
+    ///
+    /// let traced = trace(|| output(&Tensor::<(D<3>, D<3>)>::eye(0)));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn eye(diagonal: i32) -> Self {
+        let _scope = op("eye");
+        shaped(|recorder| {
+            let (rows, columns) = (recorder.dim(R::INFO), recorder.dim(C::INFO));
+            recorder.graph.eye(rows, columns, diagonal, E::DTYPE)
+        })
+    }
+}
+
+impl<L: Dim, E: Element> Tensor<(L,), E> {
+    /// `start, start + step, ..`: each element is computed from its position, so that errors do not add up.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, output, trace};
+    ///
+    /// let traced = trace(|| output(&Tensor::<(D<8>,)>::arange(1.0, 0.5)));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn arange(start: E, step: E) -> Self
+    where
+        E: Number,
+    {
+        let _scope = op("arange");
+        shaped(|recorder| {
+            let size = recorder.dim(L::INFO);
+            recorder.graph.arange(size, start.to_f64(), step.to_f64(), E::DTYPE)
+        })
     }
 }

@@ -80,7 +80,7 @@ impl Memory {
     pub fn new(program: &Program, args: &[Values]) -> Memory {
         let mut memory = Memory { buffers: vec![], bytes: vec![], pointers: vec![] };
         for (buffer, values) in program.kernel.buffers.iter().zip(args) {
-            let mut bytes = encode(&to_storage(buffer, values));
+            let mut bytes = to_storage(buffer, values).to_bytes(buffer.dtype);
             memory.bytes.push(bytes.len());
             bytes.extend([GUARD_BYTE; GUARD]);
             bytes.resize(bytes.len().next_multiple_of(8), GUARD_BYTE);
@@ -108,29 +108,13 @@ impl Memory {
             let bytes: Vec<u8> = self.buffers[i].iter().flat_map(|w| w.to_ne_bytes()).collect();
             let untouched = bytes[self.bytes[i]..].iter().all(|b| *b == GUARD_BYTE);
             assert!(untouched, "{}: bytes behind `{}` were written", program.name, buffer.name);
-            from_storage(buffer, &decode(buffer.dtype, &bytes[..self.bytes[i]]))
+            let bytes = &bytes[..self.bytes[i]];
+            assert!(
+                buffer.dtype != Dtype::Bool || bytes.iter().all(|b| *b < 2),
+                "a bool in memory is 0 or 1"
+            );
+            from_storage(buffer, &Values::from_bytes(buffer.dtype, bytes))
         };
         program.kernel.buffers[..program.kernel.args].iter().enumerate().map(|(i, b)| stored(i, b)).collect()
-    }
-}
-
-fn encode(values: &Values) -> Vec<u8> {
-    match values {
-        Values::Float(x) => x.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
-        Values::Int(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Values::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
-    }
-}
-
-fn decode(dtype: Dtype, bytes: &[u8]) -> Values {
-    let words = bytes.chunks_exact(4).map(|c| <[u8; 4]>::try_from(c).expect("four bytes"));
-    match dtype {
-        Dtype::F32 => Values::Float(words.map(|w| f64::from(f32::from_ne_bytes(w))).collect()),
-        Dtype::I32 => Values::Int(words.map(i32::from_ne_bytes).collect()),
-        Dtype::Bool => {
-            assert!(bytes.iter().all(|b| *b < 2), "a bool in memory is 0 or 1");
-            Values::Bool(bytes.iter().map(|b| *b == 1).collect())
-        }
-        _ => unreachable!("no other type is compiled yet"),
     }
 }

@@ -1,7 +1,8 @@
 //! Inputs that do not fit are refused, by name, before anything is touched.
 
 use super::mix::*;
-use luminal::runtime::InputRef;
+use luminal::plan::{Dim, Free, Origin, Relation, Rule, Term};
+use luminal::runtime::{Device, InputRef, Session};
 
 const X: [f32; 15] = [1.0; 15];
 const MASK: [u8; 10] = [1; 10];
@@ -63,4 +64,42 @@ fn bools_are_0_or_1() {
     let message =
         session.run(&[x, InputRef { data: &[0, 1, 2, 0], sizes: &[2, 2] }]).unwrap_err().to_string();
     assert_eq!(message, "input `mask`: a bool is 0 or 1, but byte 2 is 2");
+}
+
+/// The size of `Batch` plus a number, related to `left`.
+fn rule(left: Dim, rule: Rule, plus: i64) -> Relation {
+    let origin = Origin { op: "slice".into(), file: "src/model.rs".into(), line: 7, column: 9 };
+    Relation {
+        left,
+        rule,
+        terms: vec![Term { factor: 1, free: 0 }].into(),
+        plus,
+        over: 1,
+        origin: Some(origin),
+    }
+}
+
+#[test]
+fn sizes_that_break_a_rule_are_named() {
+    let plan = changed(|plan| plan.relations = vec![rule(Dim::Fixed(2), Rule::AtMost, -1)].into());
+    let mut session = Session::new(plan, Device::cpu(), &weights()).unwrap();
+    let inputs = Inputs::new(3, 1);
+    inputs.run(&mut session).unwrap();
+    let mut expected = Expected::default();
+    expected.run(&inputs);
+    let message = Inputs::new(2, 1).run(&mut session).unwrap_err().to_string();
+    assert_eq!(message, "slice: `Batch` is 2, but it must be at least 3; from src/model.rs:7:9");
+    expected.check(&session, 3);
+}
+
+#[test]
+fn sizes_that_are_in_no_input_are_computed() {
+    let plan = changed(|plan| {
+        plan.free.to_mut().push(Free { name: "More".into(), max: 4 });
+        plan.relations = vec![rule(Dim::Free { index: 1, max: 4 }, Rule::Equal, 1)].into();
+    });
+    let mut session = Session::new(plan, Device::cpu(), &weights()).unwrap();
+    Inputs::new(3, 1).run(&mut session).unwrap();
+    let message = Inputs::new(4, 1).run(&mut session).unwrap_err().to_string();
+    assert_eq!(message, "`More` is 5 by `More = Batch + 1`, but its bound is 4");
 }

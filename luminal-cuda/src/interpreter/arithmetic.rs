@@ -1,6 +1,7 @@
 //! Arithmetic of the 32 lanes of a warp. Lanes that are off are computed too; the caller drops their results.
 
 use super::instruction::{Binary, Compare, Comparison, Rounding, Type, Unary};
+use luminal_core::dtype::{bf16, f16};
 use std::cmp::Ordering;
 
 /// One 32-bit value for each lane.
@@ -215,6 +216,9 @@ fn number(ty: Type, bits: u64) -> Number {
     match ty {
         Type::F32 => Number::Float(f32::from_bits(bits as u32)),
         Type::U8 => Number::Integer((bits as u8).into()),
+        Type::B16 | Type::U16 => Number::Integer((bits as u16).into()),
+        Type::F16 => Number::Float(f16::from_bits(bits as u16).to_f32()),
+        Type::BF16 => Number::Float(bf16::from_bits(bits as u16).to_f32()),
         Type::S32 => Number::Integer((bits as i32).into()),
         Type::B32 | Type::U32 => Number::Integer((bits as u32).into()),
         Type::S64 => Number::Integer((bits as i64).into()),
@@ -222,13 +226,19 @@ fn number(ty: Type, bits: u64) -> Number {
     }
 }
 
-/// `cvt`: between integers the low bits stay; to an integer type the value saturates and NaN becomes 0.
+/// `cvt`: between integers the low bits stay; to an integer type the value saturates and NaN becomes 0, in
+/// 64 bits with sign the least number.
 pub(super) fn convert(to: Type, from: Type, rounding: Rounding, a: &Longs) -> Longs {
     map(a, |bits| match (number(from, bits), to) {
         (Number::Integer(value), Type::F32) => u64::from((value as f32).to_bits()),
         (Number::Float(value), Type::F32) => u64::from(round(value, rounding).to_bits()),
+        (Number::Float(value), Type::F16) if value.is_nan() => 0x7fff,
+        (Number::Float(value), Type::BF16) if value.is_nan() => 0x7fff,
+        (Number::Float(value), Type::F16) => u64::from(f16::from_f32(value).to_bits()),
+        (Number::Float(value), Type::BF16) => u64::from(bf16::from_f32(value).to_bits()),
         (Number::Float(value), to) => saturate(round(value, rounding), to),
         (Number::Integer(value), Type::U8) => u64::from(value as u8),
+        (Number::Integer(value), Type::B16 | Type::U16) => u64::from(value as u16),
         (Number::Integer(value), Type::B32 | Type::U32 | Type::S32) => u64::from(value as u32),
         (Number::Integer(value), _) => value as u64,
     })
@@ -249,6 +259,8 @@ fn saturate(value: f32, to: Type) -> u64 {
         Type::U8 => u64::from(value as u8),
         Type::S32 => u64::from(value as i32 as u32),
         Type::B32 | Type::U32 => u64::from(value as u32),
+        // As the hardware: the least number.
+        Type::S64 if value.is_nan() => i64::MIN as u64,
         Type::S64 => value as i64 as u64,
         _ => value as u64,
     }

@@ -13,7 +13,7 @@ impl Warp {
                 self.unary(*function, *ty, *flush, *dst, *a, mask, block)
             }
             Op::Binary { function, ty, flush, dst, a, b } => match ty.file() {
-                File::Word => {
+                File::Word | File::Half => {
                     let (mut x, mut y) = (self.word(*a, mask, block)?, self.word(*b, mask, block)?);
                     if *flush {
                         (x, y) = (arithmetic::flush(&x), arithmetic::flush(&y));
@@ -127,7 +127,7 @@ impl Warp {
         block: &Block,
     ) -> Result<(), String> {
         match ty.file() {
-            File::Word => {
+            File::Word | File::Half => {
                 let mut x = self.word(a, mask, block)?;
                 if flush {
                     x = arithmetic::flush(&x);
@@ -327,6 +327,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 fn widen(bytes: &[u8]) -> u64 {
     match *bytes {
         [a] => a.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
         [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
         [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
         _ => 0,

@@ -207,6 +207,10 @@ fn convert(suffixes: &mut Suffixes, operands: &mut Operands) -> Result<Op> {
     let (to, from) = (suffixes.ty()?, suffixes.ty()?);
     let legal = match (to, from) {
         (Type::Predicate, _) | (_, Type::Predicate) => false,
+        (Type::F16 | Type::BF16, Type::F32) => nearest_even && rounding.is_none(),
+        (Type::F32, Type::F16) => !nearest_even && rounding.is_none(),
+        // From bf16 only newer processors convert.
+        (Type::F16 | Type::BF16, _) | (_, Type::F16 | Type::BF16) => false,
         (_, Type::F32) => rounding.is_some() && !nearest_even,
         (Type::F32, _) => nearest_even && rounding.is_none(),
         _ => rounding.is_none() && !nearest_even,

@@ -4,6 +4,10 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     U8,
+    B16,
+    U16,
+    F16,
+    BF16,
     B32,
     U32,
     S32,
@@ -19,6 +23,10 @@ impl Type {
     pub fn from_name(name: &str) -> Option<Type> {
         Some(match name {
             "u8" | "b8" => Type::U8,
+            "b16" => Type::B16,
+            "u16" => Type::U16,
+            "f16" => Type::F16,
+            "bf16" => Type::BF16,
             "b32" => Type::B32,
             "u32" => Type::U32,
             "s32" => Type::S32,
@@ -35,6 +43,7 @@ impl Type {
     pub fn bytes(self) -> usize {
         match self {
             Type::U8 => 1,
+            Type::B16 | Type::U16 | Type::F16 | Type::BF16 => 2,
             Type::B32 | Type::U32 | Type::S32 | Type::F32 => 4,
             Type::B64 | Type::U64 | Type::S64 => 8,
             Type::Predicate => 0,
@@ -44,6 +53,7 @@ impl Type {
     /// The register file that holds values of this type. Bytes live in 32-bit registers.
     pub fn file(self) -> File {
         match self {
+            Type::B16 | Type::U16 | Type::F16 | Type::BF16 => File::Half,
             Type::U8 | Type::B32 | Type::U32 | Type::S32 | Type::F32 => File::Word,
             Type::B64 | Type::U64 | Type::S64 => File::Long,
             Type::Predicate => File::Predicate,
@@ -54,6 +64,8 @@ impl Type {
 /// Registers by width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum File {
+    /// 16 bits.
+    Half,
     /// 32 bits.
     Word,
     /// 64 bits.

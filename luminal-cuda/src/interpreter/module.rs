@@ -212,7 +212,8 @@ impl Kernel {
     fn register(&mut self, name: String, ty: Type, names: &mut HashMap<String, Register>) {
         let file = ty.file();
         let list = match file {
-            File::Word => &mut self.words,
+            // Of 16 bits, the low half of a word.
+            File::Word | File::Half => &mut self.words,
             File::Long => &mut self.longs,
             File::Predicate => &mut self.predicates,
         };

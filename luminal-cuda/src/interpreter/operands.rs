@@ -138,6 +138,7 @@ impl Operands {
 impl File {
     fn name(self) -> &'static str {
         match self {
+            File::Half => "16-bit",
             File::Word => "32-bit",
             File::Long => "64-bit",
             File::Predicate => "predicate",

@@ -156,7 +156,7 @@ impl Warp {
     fn unwritten(&self, register: Register, written: u32, mask: u32, block: &Block) -> String {
         let kernel = block.kernel;
         let name = match register.file {
-            File::Word => &kernel.words[register.index],
+            File::Word | File::Half => &kernel.words[register.index],
             File::Long => &kernel.longs[register.index],
             File::Predicate => &kernel.predicates[register.index],
         };

@@ -2,6 +2,7 @@
 
 use super::render::{Renderer, Unsynchronised, memory_type, state_space};
 use super::writer::Class;
+use luminal_core::dtype::Dtype;
 use luminal_core::kernel::expand::{Address, Condition};
 use luminal_core::kernel::ir::{Buffer, Space};
 
@@ -73,6 +74,12 @@ impl Renderer<'_> {
         });
         let lanes = at.lanes.iter().all(|digit| digit.weight % count == 0);
         at.offset % count == 0 && terms && lanes && at.computed.is_empty()
+    }
+
+    /// True if one instruction accesses so many adjacent elements: 16 bytes at most, and no truth values.
+    pub(super) fn is_wide(&self, buffer: &Buffer, at: &Address, count: usize) -> bool {
+        let fits = matches!(count, 2 | 4) && count * buffer.dtype.bytes() <= 16;
+        fits && buffer.dtype != Dtype::Bool && self.is_aligned(at, count)
     }
 
     pub(super) fn load_opcode(&self, buffer: &Buffer, count: usize) -> String {

@@ -219,10 +219,21 @@ impl Renderer<'_> {
         let shared = buffer.space == Space::Scratch;
         let mut groups = self.by_depth(at);
         let outer = groups.remove(&0).unwrap_or_default();
-        let sum = self.outer_sum(&outer, &at.lanes);
         let mut pointer = if shared { self.shared_base() } else { self.argument(buffer) };
-        if let Some(sum) = sum {
-            pointer = self.offset_by(shared, Some(0), pointer, &sum, bytes);
+        // The sum of all that no loop changes is one number of 32 bits, where the buffer has no more elements than that.
+        if i32::try_from(buffer.len()).is_ok() {
+            if let Some(sum) = self.outer_sum(&outer, &at.lanes) {
+                pointer = self.offset_by(shared, Some(0), pointer, &sum, bytes);
+            }
+        } else {
+            for term in outer {
+                let value = self.term(&term);
+                pointer = self.offset_by(shared, Some(0), pointer, &value, term.stride * bytes);
+            }
+            for digit in &at.lanes {
+                let value = self.lane_digit(digit);
+                pointer = self.offset_by(shared, Some(0), pointer, &value, digit.weight * bytes);
+            }
         }
         for (depth, terms) in groups {
             for term in terms {
@@ -235,6 +246,10 @@ impl Renderer<'_> {
             pointer = self.offset_by(shared, None, pointer, &value, stride * bytes);
         }
         let offset = at.offset * bytes + self.shared.get(&buffer.name).map_or(0, |offset| *offset as i64);
+        if i32::try_from(offset).is_err() {
+            let far = self.writer.op(Class::Long, "add.s64", &[&pointer, &offset.to_string()]);
+            return format!("[{far}]");
+        }
         match offset {
             0 => format!("[{pointer}]"),
             _ => format!("[{pointer}+{offset}]"),
@@ -253,11 +268,15 @@ impl Renderer<'_> {
         if shared {
             return self.add_scaled(depth, Some(pointer), value, bytes);
         }
-        if i32::try_from(bytes).is_err() {
-            self.fail(format_args!("a step of {bytes} bytes is too far"));
-        }
         let key = format!("{pointer} + {value} * {bytes}");
+        let far = i32::try_from(bytes).is_err();
         let bytes = bytes.to_string();
+        if far {
+            return self.at_depth(depth, key, |w| {
+                let value = w.op(Class::Long, "cvt.s64.s32", &[value]);
+                w.op(Class::Long, "mad.lo.s64", &[&value, &bytes, &pointer])
+            });
+        }
         self.at_depth(depth, key, |w| w.op(Class::Long, "mad.wide.s32", &[value, &bytes, &pointer]))
     }
 

@@ -32,7 +32,7 @@ pub fn lint(text: &str) -> Result<()> {
 #[derive(Default)]
 struct Entry {
     /// Numbers of registers of each class.
-    declared: [usize; 4],
+    declared: [usize; 5],
     written: HashSet<String>,
 }
 
@@ -44,6 +44,7 @@ enum Kind {
     Word,
     Float,
     Long,
+    Half,
     /// 32 bits of either class.
     Bits,
 }
@@ -54,6 +55,7 @@ impl Kind {
             "pred" => Kind::Predicate,
             "u32" | "s32" | "u8" => Kind::Word,
             "b32" => Kind::Bits,
+            "b16" | "u16" | "f16" | "bf16" => Kind::Half,
             "f32" => Kind::Float,
             "u64" | "s64" | "b64" => Kind::Long,
             _ => return None,
@@ -66,6 +68,7 @@ impl Kind {
             Kind::Word => class == Class::Word,
             Kind::Float => class == Class::Float,
             Kind::Long => class == Class::Long,
+            Kind::Half => class == Class::Half,
             Kind::Bits => matches!(class, Class::Word | Class::Float),
         }
     }
@@ -150,7 +153,9 @@ fn literal(operand: &str, kind: Kind) -> Result<(), String> {
     let number = operand.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     match kind {
         Kind::Float if !float => Err(format!("{operand} is not a float")),
-        Kind::Word | Kind::Long | Kind::Predicate if float => Err(format!("{operand} is a float")),
+        Kind::Word | Kind::Long | Kind::Half | Kind::Predicate if float => {
+            Err(format!("{operand} is a float"))
+        }
         Kind::Predicate if number => Err(format!("{operand} is not a predicate")),
         _ => Ok(()),
     }
@@ -253,7 +258,8 @@ mod tests {
 
     fn fault(body: &str) -> String {
         let text = format!(
-            "{{\n.reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .f32 %f<4>;\n.reg .b64 %d<2>;\n{body}\n}}"
+            "{{\n.reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .f32 %f<4>;\n.reg .b64 %d<2>;\n.reg .b16 %h<2>;\n\
+             {body}\n}}"
         );
         lint(&text).map_or_else(|error| error.to_string(), |()| "none".into())
     }
@@ -283,6 +289,9 @@ mod tests {
             ("add.s32 %r0, 1;", "2 operands instead of 3"),
             ("ld.param.u64 %d0, [p0];\nld.global.v2.f32 {%f0}, [%d0];", "2 operands instead of 3"),
             ("frob.s32 %r0, 1;", "does not know `frob`"),
+            ("mov.f32 %f0, 0f00000000;\ncvt.rn.f16.f32 %r0, %f0;", "where Half is needed"),
+            ("cvt.f32.f16 %f0, %h0;", "%h0 is read before it is written"),
+            ("mov.b64 %d0, 1;\nadd.s32 %r0, %d0, %d0;", "where Word is needed"),
         ];
         for (body, message) in cases {
             assert!(fault(body).contains(message), "{body}: {}", fault(body));

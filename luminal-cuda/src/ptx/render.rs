@@ -51,8 +51,8 @@ pub(super) struct Renderer<'a> {
     /// Offsets of buffers in shared memory.
     pub shared: HashMap<String, usize>,
     shared_bytes: usize,
-    /// Where warps exchange partial results.
-    pub exchange: Option<usize>,
+    /// Where warps exchange partial results, of 4 and of 8 bytes.
+    pub exchange: [Option<usize>; 2],
     pub sizes: usize,
     problem: Option<Error>,
 }
@@ -74,11 +74,31 @@ pub(super) struct Unsynchronised {
 
 /// The class of registers that hold values of a dtype.
 pub(super) fn class(dtype: Dtype) -> Class {
-    match dtype {
-        Dtype::F32 => Class::Float,
+    match dtype.wide() {
         Dtype::I32 => Class::Word,
+        Dtype::I64 => Class::Long,
         Dtype::Bool => Class::Predicate,
-        _ => unreachable!("no other type is compiled yet"),
+        _ => Class::Float,
+    }
+}
+
+/// The instruction that copies a register of a dtype.
+fn move_opcode(dtype: Dtype) -> &'static str {
+    match class(dtype) {
+        Class::Float => "mov.f32",
+        Class::Long => "mov.b64",
+        Class::Predicate => "mov.pred",
+        Class::Word | Class::Half => "mov.b32",
+    }
+}
+
+/// The class of registers that memory is loaded to and stored from: bytes and truth values pass through a word, floats of
+/// 16 bits through a half.
+pub(super) fn memory_class(dtype: Dtype) -> Class {
+    match dtype {
+        Dtype::F16 | Dtype::BF16 => Class::Half,
+        Dtype::Bool => Class::Word,
+        _ => class(dtype),
     }
 }
 
@@ -87,8 +107,9 @@ pub(super) fn memory_type(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "f32",
         Dtype::I32 => "b32",
-        Dtype::Bool => "u8",
-        _ => unreachable!("no other type is compiled yet"),
+        Dtype::I64 => "b64",
+        Dtype::F16 | Dtype::BF16 => "b16",
+        Dtype::U8 | Dtype::Bool => "u8",
     }
 }
 
@@ -127,7 +148,7 @@ impl<'a> Renderer<'a> {
             unsynchronised: Unsynchronised::default(),
             shared: HashMap::new(),
             shared_bytes: 0,
-            exchange: None,
+            exchange: [None; 2],
             sizes: 0,
             problem: None,
         };
@@ -224,13 +245,10 @@ impl<'a> Renderer<'a> {
     /// The value in a register.
     pub fn in_register(&mut self, value: &Value) -> String {
         let operand = self.operand(value);
-        match value.dtype {
-            _ if operand.starts_with('%') => operand,
-            Dtype::F32 => self.writer.op(Class::Float, "mov.f32", &[&operand]),
-            Dtype::I32 => self.writer.op(Class::Word, "mov.b32", &[&operand]),
-            Dtype::Bool => self.writer.op(Class::Predicate, "mov.pred", &[&operand]),
-            _ => unreachable!("no other type is compiled yet"),
+        if operand.starts_with('%') {
+            return operand;
         }
+        self.writer.op(class(value.dtype), move_opcode(value.dtype), &[&operand])
     }
 
     /// The predicate of a condition, if there is one.
@@ -255,12 +273,7 @@ impl<'a> Renderer<'a> {
     }
 
     pub fn set(&mut self, register: &str, value: &Value) {
-        let opcode = match value.dtype {
-            Dtype::F32 => "mov.f32",
-            Dtype::I32 => "mov.b32",
-            Dtype::Bool => "mov.pred",
-            _ => unreachable!("no other type is compiled yet"),
-        };
+        let opcode = move_opcode(value.dtype);
         let operand = self.operand(value);
         self.writer.line(format_args!("{opcode} {register}, {operand}"));
     }

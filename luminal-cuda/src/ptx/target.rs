@@ -1,6 +1,6 @@
 //! The target that the shared expansion writes to.
 
-use super::render::{LoopVar, OpenFor, Renderer, class, guard as guard_of, memory_type, state_space};
+use super::render::{LoopVar, OpenFor, Renderer, guard as guard_of, memory_class, memory_type, state_space};
 use super::writer::Class;
 use luminal_core::dtype::Dtype;
 use luminal_core::graph::{Reduce, Unary};
@@ -104,6 +104,9 @@ impl Target for Renderer<'_> {
         let (text, dtype) = match x {
             Literal::Float(x) => (format!("0f{:08X}", x.to_bits()), Dtype::F32),
             Literal::Int(x) => (x.to_string(), Dtype::I32),
+            Literal::Long(i64::MIN) => ("0x8000000000000000".into(), Dtype::I64),
+            Literal::Long(x) => (x.to_string(), Dtype::I64),
+            Literal::Size(free) => (self.free_size(free), Dtype::I32),
             Literal::Bool(x) => {
                 let opcode = if x { "setp.eq.s32" } else { "setp.ne.s32" };
                 let predicate = self.writer.hoist(0, format!("always {x}"), |w| {
@@ -161,46 +164,45 @@ impl Target for Renderer<'_> {
         self.before_load(buffer, at);
         let place = self.place(buffer, at);
         let predicate = self.predicate(condition);
-        let (target, zero) = match buffer.dtype {
-            Dtype::F32 => (Class::Float, "mov.f32"),
-            Dtype::I32 | Dtype::Bool => (Class::Word, "mov.b32"),
-            _ => unreachable!("no other type is compiled yet"),
-        };
+        let target = memory_class(buffer.dtype);
         let register = self.writer.register(target);
         if predicate.is_some() {
-            self.writer.line(format_args!(
-                "{zero} {register}, {}",
-                if target == Class::Float { "0f00000000" } else { "0" }
-            ));
+            let (opcode, zero) = match target {
+                Class::Float => ("mov.f32", "0f00000000"),
+                Class::Long => ("mov.b64", "0"),
+                Class::Half => ("mov.b16", "0"),
+                Class::Word | Class::Predicate => ("mov.b32", "0"),
+            };
+            self.writer.line(format_args!("{opcode} {register}, {zero}"));
         }
         let guard = guard_of(predicate.as_deref());
         let opcode = self.load_opcode(buffer, 1);
         self.writer.line(format_args!("{guard}{opcode} {register}, {place}"));
-        let text = match buffer.dtype {
-            Dtype::Bool => self.writer.op(Class::Predicate, "setp.ne.s32", &[&register, "0"]),
-            _ => register,
-        };
-        Value { text, lanes: at.has_lanes(), dtype: buffer.dtype }
+        let text = self.widened(buffer.dtype, register);
+        Value { text, lanes: at.has_lanes(), dtype: buffer.dtype.wide() }
     }
 
     fn load_wide(&mut self, buffer: &Buffer, at: &Address, count: usize) -> Option<Vec<Value>> {
-        if !matches!(count, 2 | 4) || buffer.dtype == Dtype::Bool || !self.is_aligned(at, count) {
+        if !self.is_wide(buffer, at, count) {
             return None;
         }
         self.before_load(buffer, at);
         let place = self.place(buffer, at);
-        let registers: Vec<String> = (0..count).map(|_| self.writer.register(class(buffer.dtype))).collect();
+        let target = memory_class(buffer.dtype);
+        let registers: Vec<String> = (0..count).map(|_| self.writer.register(target)).collect();
         let opcode = self.load_opcode(buffer, count);
         self.writer.line(format_args!("{opcode} {{{}}}, {place}", registers.join(", ")));
-        let value = |text| Value { text, lanes: at.has_lanes(), dtype: buffer.dtype };
-        Some(registers.into_iter().map(value).collect())
+        let mut loaded = vec![];
+        for register in registers {
+            let text = self.widened(buffer.dtype, register);
+            loaded.push(Value { text, lanes: at.has_lanes(), dtype: buffer.dtype.wide() });
+        }
+        Some(loaded)
     }
 
     fn store(&mut self, buffer: &Buffer, at: &Address, value: &Value, condition: &Condition) {
-        let mut register = self.in_register(value);
-        if buffer.dtype == Dtype::Bool {
-            register = self.writer.op(Class::Word, "selp.b32", &["1", "0", &register]);
-        }
+        let register = self.in_register(value);
+        let register = self.narrowed(buffer.dtype, register);
         self.before_store(buffer);
         let place = self.place(buffer, at);
         let predicate = self.store_predicate(at, condition);
@@ -211,10 +213,14 @@ impl Target for Renderer<'_> {
 
     fn store_wide(&mut self, buffer: &Buffer, at: &Address, values: &[Value]) -> bool {
         let count = values.len();
-        if !matches!(count, 2 | 4) || buffer.dtype == Dtype::Bool || !self.is_aligned(at, count) {
+        if !self.is_wide(buffer, at, count) {
             return false;
         }
-        let registers: Vec<String> = values.iter().map(|value| self.in_register(value)).collect();
+        let mut registers = vec![];
+        for value in values {
+            let register = self.in_register(value);
+            registers.push(self.narrowed(buffer.dtype, register));
+        }
         self.before_store(buffer);
         let place = self.place(buffer, at);
         let predicate = self.store_predicate(at, &Condition::default());
@@ -251,20 +257,20 @@ impl Target for Renderer<'_> {
         let (c, a, b) = (self.operand(condition), self.operand(x), self.operand(y));
         let text = match x.dtype {
             Dtype::F32 => self.writer.op(Class::Float, "selp.f32", &[&a, &b, &c]),
-            Dtype::I32 => self.writer.op(Class::Word, "selp.b32", &[&a, &b, &c]),
+            Dtype::I64 => self.writer.op(Class::Long, "selp.b64", &[&a, &b, &c]),
             Dtype::Bool => {
                 let first = self.writer.op(Class::Predicate, "and.pred", &[&c, &a]);
                 let not = self.writer.op(Class::Predicate, "not.pred", &[&c]);
                 let second = self.writer.op(Class::Predicate, "and.pred", &[&not, &b]);
                 self.writer.op(Class::Predicate, "or.pred", &[&first, &second])
             }
-            _ => unreachable!("no other type is compiled yet"),
+            _ => self.writer.op(Class::Word, "selp.b32", &[&a, &b, &c]),
         };
         Value { text, lanes: condition.lanes || x.lanes || y.lanes, dtype: x.dtype }
     }
 
     fn cast(&mut self, to: Dtype, x: &Value) -> Value {
-        Value { text: self.cast_text(to, x), lanes: x.lanes, dtype: to }
+        Value { text: self.cast_text(to, x), lanes: x.lanes, dtype: to.wide() }
     }
 
     fn define(&mut self, name: &str, value: &Value, _: bool) {

@@ -17,10 +17,12 @@ pub(super) enum Class {
     Float,
     /// `.b64`
     Long,
+    /// `.b16`
+    Half,
 }
 
 impl Class {
-    pub const ALL: [Class; 4] = [Class::Predicate, Class::Word, Class::Float, Class::Long];
+    pub const ALL: [Class; 5] = [Class::Predicate, Class::Word, Class::Float, Class::Long, Class::Half];
 
     pub fn letter(self) -> char {
         match self {
@@ -28,6 +30,7 @@ impl Class {
             Class::Word => 'r',
             Class::Float => 'f',
             Class::Long => 'd',
+            Class::Half => 'h',
         }
     }
 
@@ -37,6 +40,7 @@ impl Class {
             Class::Word => "b32",
             Class::Float => "f32",
             Class::Long => "b64",
+            Class::Half => "b16",
         }
     }
 }
@@ -64,13 +68,13 @@ enum Sink {
 pub(super) struct Writer {
     frames: Vec<Frame>,
     sink: Sink,
-    counts: [usize; 4],
+    counts: [usize; 5],
     labels: usize,
 }
 
 impl Writer {
     pub fn new() -> Writer {
-        Writer { frames: vec![Frame::default()], sink: Sink::Body, counts: [0; 4], labels: 0 }
+        Writer { frames: vec![Frame::default()], sink: Sink::Body, counts: [0; 5], labels: 0 }
     }
 
     /// Number of open loops.

@@ -64,7 +64,7 @@ pub fn schedules(kernel: &Kernel) -> Vec<Schedule> {
 fn fits(kernel: &Kernel, schedule: &Schedule) -> Result<(), String> {
     let program = lower("candidate", kernel, schedule).map_err(|error| error.to_string())?;
     // warps may have to exchange a value of each thread
-    let bytes = program.scratch_bytes() + 4 * schedule.lanes + 16 * kernel.buffers.len();
+    let bytes = program.scratch_bytes() + (4 + 8) * schedule.lanes + 16 * kernel.buffers.len();
     if bytes > MAX_SHARED_BYTES {
         return Err(format!("a block needs {bytes} bytes of shared memory, there are {MAX_SHARED_BYTES}"));
     }

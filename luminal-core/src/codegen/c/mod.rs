@@ -81,8 +81,9 @@ fn memory_type(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "float",
         Dtype::I32 => "int32_t",
-        Dtype::Bool => "uint8_t",
-        _ => unreachable!("compile() lets no other type pass"),
+        Dtype::F16 | Dtype::BF16 => "uint16_t",
+        Dtype::I64 => "int64_t",
+        Dtype::U8 | Dtype::Bool => "uint8_t",
     }
 }
 

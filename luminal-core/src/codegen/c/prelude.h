@@ -9,8 +9,17 @@ typedef float vf __attribute__((vector_size(VL * 4), may_alias));
 typedef float vf_memory __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(VL * 4), may_alias));
 typedef int32_t vi_memory __attribute__((vector_size(VL * 4), aligned(4), may_alias));
+typedef uint32_t vu __attribute__((vector_size(VL * 4), may_alias));
+typedef uint64_t vul __attribute__((vector_size(VL * 8), may_alias));
+typedef int64_t vl __attribute__((vector_size(VL * 8), may_alias));
+typedef int64_t vl_memory __attribute__((vector_size(VL * 8), aligned(8), may_alias));
+typedef uint16_t vh __attribute__((vector_size(VL * 2), may_alias));
+typedef uint16_t vh_memory __attribute__((vector_size(VL * 2), aligned(2), may_alias));
+typedef uint8_t vb __attribute__((vector_size(VL), may_alias));
+typedef uint8_t vb_memory __attribute__((vector_size(VL), aligned(1), may_alias));
 #define VF(x) ((vf){(x), (x), (x), (x), (x), (x), (x), (x)})
 #define VI(x) ((vi){(x), (x), (x), (x), (x), (x), (x), (x)})
+#define VLONG(x) ((vl){(x), (x), (x), (x), (x), (x), (x), (x)})
 #define LANE ((vi){0, 1, 2, 3, 4, 5, 6, 7})
 #define INLINE static inline __attribute__((always_inline))
 #define EACH_LANE for (int lane = 0; lane < VL; lane++)
@@ -23,6 +32,14 @@ INLINE vf vf_load(const float *p) { return *(const vf_memory *)p; }
 INLINE vi vi_load(const int32_t *p) { return *(const vi_memory *)p; }
 INLINE void vf_store(float *p, vf x) { *(vf_memory *)p = x; }
 INLINE void vi_store(int32_t *p, vi x) { *(vi_memory *)p = x; }
+INLINE vl vl_load(const int64_t *p) { return *(const vl_memory *)p; }
+INLINE void vl_store(int64_t *p, vl x) { *(vl_memory *)p = x; }
+INLINE vl vl_from_vi(vi x) { return __builtin_convertvector(x, vl); }
+INLINE vi vi_from_mask(vl c) { return __builtin_convertvector(c, vi); }
+INLINE vl vl_select(vi c, vl x, vl y) {
+  vl wide = vl_from_vi(c);
+  return (wide & x) | (~wide & y);
+}
 
 #if defined(__AVX2__)
 typedef char v16_bytes __attribute__((vector_size(16)));
@@ -40,14 +57,18 @@ INLINE void vf_store_if(float *p, vf x, vi c) { __builtin_ia32_maskstoreps256((v
 INLINE void vi_store_if(int32_t *p, vi x, vi c) { __builtin_ia32_maskstoreps256((vf *)p, c, (vf)x); }
 #if defined(__clang__)
 // Clang has no builtin for what its conversion does well; that of GCC goes lane by lane.
-typedef uint8_t v8_bytes __attribute__((vector_size(8), aligned(1), may_alias));
-INLINE vi vi_load_bool(const uint8_t *p) { return __builtin_convertvector(*(const v8_bytes *)p, vi) != VI(0); }
+INLINE vi vi_load_u8(const uint8_t *p) { return __builtin_convertvector(*(const vb_memory *)p, vi); }
+INLINE vi vi_from_vh(vh x) { return __builtin_convertvector(x, vi); }
 #else
-INLINE vi vi_load_bool(const uint8_t *p) {
-  return (vi)__builtin_ia32_pmovzxbd256((v16_bytes)(v2_longs){*(const long_memory *)p, 0}) != VI(0);
+typedef short v8_shorts __attribute__((vector_size(16)));
+INLINE vi vi_load_u8(const uint8_t *p) {
+  return (vi)__builtin_ia32_pmovzxbd256((v16_bytes)(v2_longs){*(const long_memory *)p, 0});
 }
+INLINE vi vi_from_vh(vh x) { return (vi)__builtin_ia32_pmovzxwd256((v8_shorts)x); }
 #endif
 #else
+INLINE vi vi_load_u8(const uint8_t *p) { return __builtin_convertvector(*(const vb_memory *)p, vi); }
+INLINE vi vi_from_vh(vh x) { return __builtin_convertvector(x, vi); }
 INLINE vf vf_max(vf x, vf y) { return vf_select((x > y) | (x != x), x, y); }
 INLINE vf vf_clamp(vf low, vf high, vf x) { return vf_select(x < low, low, vf_select(x > high, high, x)); }
 // Adding 3 * 2^22 leaves no bits behind the point. Only for |x| < 2^22.
@@ -70,21 +91,87 @@ INLINE vi vi_load_if(const int32_t *p, vi c) {
 }
 INLINE void vf_store_if(float *p, vf x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane]; }
 INLINE void vi_store_if(int32_t *p, vi x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane]; }
-INLINE vi vi_load_bool(const uint8_t *p) {
-  vi r = VI(0);
-  EACH_LANE r[lane] = -(p[lane] != 0);
-  return r;
-}
 #endif
 
-INLINE vi vi_load_bool_if(const uint8_t *p, vi c) {
+INLINE vi vi_load_bool(const uint8_t *p) { return vi_load_u8(p) != VI(0); }
+INLINE vi vi_load_u8_if(const uint8_t *p, vi c) {
   vi r = VI(0);
-  EACH_LANE if (c[lane]) r[lane] = -(p[lane] != 0);
+  EACH_LANE if (c[lane]) r[lane] = p[lane];
   return r;
 }
+INLINE vi vi_load_bool_if(const uint8_t *p, vi c) { return vi_load_u8_if(p, c) != VI(0); }
+INLINE void vi_store_u8(uint8_t *p, vi x) { *(vb_memory *)p = __builtin_convertvector(x, vb); }
+INLINE void vi_store_u8_if(uint8_t *p, vi x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane]; }
 INLINE void vi_store_bool(uint8_t *p, vi x) { EACH_LANE p[lane] = x[lane] & 1; }
 INLINE void vi_store_bool_if(uint8_t *p, vi x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane] & 1; }
 INLINE vi vi_max(vi x, vi y) { return vi_select(x > y, x, y); }
+INLINE vl vl_load_if(const int64_t *p, vi c) {
+  vl r = VLONG(0);
+  EACH_LANE if (c[lane]) r[lane] = p[lane];
+  return r;
+}
+INLINE void vl_store_if(int64_t *p, vl x, vi c) { EACH_LANE if (c[lane]) p[lane] = x[lane]; }
+INLINE vl vl_max(vl x, vl y) {
+  vl c = x > y;
+  return (c & x) | (~c & y);
+}
+
+// Floats of 16 bits. Registers hold them as floats of 32 bits, which loads widen, and casts and stores round to the
+// nearest, ties to even.
+#if defined(__F16C__)
+typedef short v8_half __attribute__((vector_size(16)));
+INLINE vf vf_from_f16(vh x) { return __builtin_ia32_vcvtph2ps256((v8_half)x); }
+INLINE vh f16_from_vf(vf x) { return (vh)__builtin_ia32_vcvtps2ph256(x, 0); }
+#else
+// The bits in the place of those of a float are a number 2^112 times too small, be it normal or not; what they say of
+// infinities and NaN is put back.
+INLINE vf vf_from_f16(vh x) {
+  vi bits = vi_from_vh(x), magnitude = (bits & VI(0x7fff)) << 13;
+  vi scaled = (vi)((vf)magnitude * VF(0x1p112f));
+  vi special = (magnitude >= VI(0x0f800000)) & VI(0x7f800000);
+  return (vf)(scaled | special | (bits & VI(0x8000)) << 16);
+}
+INLINE vh f16_from_vf(vf x) {
+  vi bits = (vi)x & VI(0x7fffffff), sign = (vi)((vu)x >> 16) & VI(0x8000);
+  // Adding half of the last bit that stays, or a little less, carries into it where that is nearer or even.
+  vi normal = (bits - VI(112 << 23) + VI(0xfff) + ((bits >> 13) & VI(1))) >> 13;
+  // 0.5 has its last bit where the smallest numbers of f16 have theirs: the sum is rounded there.
+  vi small = (vi)((vf)bits + VF(0.5f)) - VI(0x3f000000);
+  vi r = vi_select(bits < VI(0x38800000), small, normal);
+  r = vi_select(bits >= VI(0x477ff000), VI(0x7c00), r);
+  r = vi_select(bits > VI(0x7f800000), VI(0x7e00), r);
+  return __builtin_convertvector(r | sign, vh);
+}
+#endif
+INLINE vf vf_from_bf16(vh x) { return (vf)(vi_from_vh(x) << 16); }
+// The nearest number with 16 bits of zeros behind it. NaN stays one.
+INLINE vf vf_round_bf16(vf x) {
+  vi bits = (vi)x, odd = (bits >> 16) & VI(1);
+  vi rounded = (vi)((vu)bits + (vu)(VI(0x7fff) + odd));
+  return (vf)(vi_select(x == x, rounded, bits | VI(0x400000)) & VI((int32_t)0xffff0000));
+}
+INLINE vh bf16_from_vf(vf x) { return __builtin_convertvector((vu)vf_round_bf16(x) >> 16, vh); }
+INLINE vf vf_round_f16(vf x) { return vf_from_f16(f16_from_vf(x)); }
+INLINE float f_from_f16(uint16_t x) { return vf_from_f16((vh){x})[0]; }
+INLINE float f_from_bf16(uint16_t x) { return vf_from_bf16((vh){x})[0]; }
+INLINE uint16_t f16_from_f(float x) { return f16_from_vf(VF(x))[0]; }
+INLINE uint16_t bf16_from_f(float x) { return bf16_from_vf(VF(x))[0]; }
+INLINE float f_round_f16(float x) { return vf_round_f16(VF(x))[0]; }
+INLINE float f_round_bf16(float x) { return vf_round_bf16(VF(x))[0]; }
+#define NARROW_MEMORY(type) \
+  INLINE vf vf_load_##type(const uint16_t *p) { return vf_from_##type(*(const vh_memory *)p); } \
+  INLINE void vf_store_##type(uint16_t *p, vf x) { *(vh_memory *)p = type##_from_vf(x); } \
+  INLINE vf vf_load_##type##_if(const uint16_t *p, vi c) { \
+    vh r = {0}; \
+    EACH_LANE if (c[lane]) r[lane] = p[lane]; \
+    return vf_from_##type(r); \
+  } \
+  INLINE void vf_store_##type##_if(uint16_t *p, vf x, vi c) { \
+    vh r = type##_from_vf(x); \
+    EACH_LANE if (c[lane]) p[lane] = r[lane]; \
+  }
+NARROW_MEMORY(f16)
+NARROW_MEMORY(bf16)
 
 // Scalars.
 INLINE float f_max(float x, float y) { return x > y || x != x ? x : y; }
@@ -92,6 +179,11 @@ INLINE int32_t i_max(int32_t x, int32_t y) { return x > y ? x : y; }
 INLINE int32_t i_from_f(float x) {
   return x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : x == x ? (int32_t)x : 0;
 }
+INLINE int64_t l_max(int64_t x, int64_t y) { return x > y ? x : y; }
+INLINE int64_t l_from_f(float x) {
+  return x >= 9223372036854775808.0f ? INT64_MAX : x < -9223372036854775808.0f ? INT64_MIN : x == x ? (int64_t)x : 0;
+}
+INLINE int32_t i_u8_from_f(float x) { return x >= 255.0f ? 255 : x > 0.0f ? (int32_t)x : 0; }
 INLINE int32_t i_floor_div(int32_t x, int32_t y) {
   if (y == 0) return 0;
   if (y == -1) return (int32_t)(0u - (uint32_t)x);
@@ -102,6 +194,16 @@ INLINE int32_t i_mod(int32_t x, int32_t y) {
   int32_t r = x % y;
   return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
+INLINE int64_t l_floor_div(int64_t x, int64_t y) {
+  if (y == 0) return 0;
+  if (y == -1) return (int64_t)(0u - (uint64_t)x);
+  return x / y - (x % y != 0 && (x < 0) != (y < 0));
+}
+INLINE int64_t l_mod(int64_t x, int64_t y) {
+  if (y == 0 || y == -1) return 0;
+  int64_t r = x % y;
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
 INLINE float f_mod(float x, float y) {
   float r = __builtin_fmodf(x, y);
   return r != 0.0f && (r < 0.0f) != (y < 0.0f) ? r + y : r;
@@ -110,7 +212,12 @@ INLINE float f_mod(float x, float y) {
 INLINE int32_t i_add(int32_t x, int32_t y) { return (int32_t)((uint32_t)x + (uint32_t)y); }
 INLINE int32_t i_sub(int32_t x, int32_t y) { return (int32_t)((uint32_t)x - (uint32_t)y); }
 INLINE int32_t i_mul(int32_t x, int32_t y) { return (int32_t)((uint32_t)x * (uint32_t)y); }
-typedef uint32_t vu __attribute__((vector_size(VL * 4), may_alias));
+INLINE int64_t l_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
+INLINE int64_t l_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
+INLINE int64_t l_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
+INLINE vl vl_add(vl x, vl y) { return (vl)((vul)x + (vul)y); }
+INLINE vl vl_sub(vl x, vl y) { return (vl)((vul)x - (vul)y); }
+INLINE vl vl_mul(vl x, vl y) { return (vl)((vul)x * (vul)y); }
 INLINE vi vi_add(vi x, vi y) { return (vi)((vu)x + (vu)y); }
 INLINE vi vi_sub(vi x, vi y) { return (vi)((vu)x - (vu)y); }
 INLINE vi vi_mul(vi x, vi y) { return (vi)((vu)x * (vu)y); }
@@ -118,6 +225,31 @@ INLINE vi vi_from_vf(vf x) {
   vi fits = (x >= VF(-2147483648.0f)) & (x < VF(2147483648.0f));
   vi r = __builtin_convertvector(vf_select(fits, x, VF(0.0f)), vi);
   return vi_select(x >= VF(2147483648.0f), VI(INT32_MAX), vi_select(x < VF(-2147483648.0f), VI(INT32_MIN), r));
+}
+INLINE vi vi_u8_from_vf(vf x) {
+  vi r = vi_from_vf(x);
+  return vi_select(r > VI(255), VI(255), r & (r > VI(0)));
+}
+INLINE vi vi_from_vl(vl x) { return __builtin_convertvector(x, vi); }
+INLINE vf vf_from_vl(vl x) {
+  vf r = VF(0.0f);
+  EACH_LANE r[lane] = (float)x[lane];
+  return r;
+}
+INLINE vl vl_from_vf(vf x) {
+  vl r = VLONG(0);
+  EACH_LANE r[lane] = l_from_f(x[lane]);
+  return r;
+}
+INLINE vl vl_floor_div(vl x, vl y) {
+  vl r = x;
+  EACH_LANE r[lane] = l_floor_div(x[lane], y[lane]);
+  return r;
+}
+INLINE vl vl_mod(vl x, vl y) {
+  vl r = x;
+  EACH_LANE r[lane] = l_mod(x[lane], y[lane]);
+  return r;
 }
 INLINE vi vi_floor_div(vi x, vi y) {
   vi r = x;
@@ -157,6 +289,8 @@ INLINE float vf_sum(vf x) { return HALVES(x, f_add); }
 INLINE float vf_greatest(vf x) { return HALVES(x, f_max); }
 INLINE int32_t vi_sum(vi x) { return HALVES(x, i_add); }
 INLINE int32_t vi_greatest(vi x) { return HALVES(x, i_max); }
+INLINE int64_t vl_sum(vl x) { return HALVES(x, l_add); }
+INLINE int64_t vl_greatest(vl x) { return HALVES(x, l_max); }
 INLINE int32_t vi_any(vi x) { return (x[0] | x[1] | x[2] | x[3] | x[4] | x[5] | x[6] | x[7]) != 0; }
 
 // 2^x: round, polynomial, exponent by integer addition. Below -126 the result is 0; NaN stays.

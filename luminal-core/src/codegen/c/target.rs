@@ -131,12 +131,7 @@ impl<'a> C<'a> {
     fn vector_load(&mut self, buffer: &Buffer, at: &Address, lanes: Option<&Value>) -> String {
         if at.lane_stride(LANES) == Some(1) {
             let place = format!("p_{} + {}", buffer.name, self.uniform_part(at));
-            let name = match buffer.dtype {
-                Dtype::F32 => "vf_load",
-                Dtype::I32 => "vi_load",
-                Dtype::Bool => "vi_load_bool",
-                _ => unreachable!("compile() lets no other type pass"),
-            };
+            let name = access("load", buffer.dtype);
             return match lanes {
                 None => format!("{name}({place})"),
                 Some(on) => format!("{name}_if({place}, {})", on.text),
@@ -151,7 +146,12 @@ impl<'a> C<'a> {
             }
         };
         let elements: Vec<String> = (0..LANES).map(element).collect();
-        format!("({}){{{}}}", register_type(true, buffer.dtype), elements.join(", "))
+        let elements = elements.join(", ");
+        match buffer.dtype {
+            Dtype::F16 => format!("vf_from_f16((vh){{{elements}}})"),
+            Dtype::BF16 => format!("vf_from_bf16((vh){{{elements}}})"),
+            dtype => format!("({}){{{elements}}}", register_type(true, dtype)),
+        }
     }
 }
 
@@ -164,12 +164,34 @@ fn add_scaled(sum: &mut String, value: &str, scale: i64) {
     };
 }
 
+/// The type of a register, which holds the wide type of an element.
 fn register_type(lanes: bool, dtype: Dtype) -> &'static str {
-    match (lanes, dtype) {
-        (true, Dtype::F32) => "vf",
-        (true, _) => "vi",
+    match (lanes, dtype.wide()) {
+        (true, _) => kind(true, dtype),
         (false, Dtype::F32) => "float",
+        (false, Dtype::I64) => "int64_t",
         (false, _) => "int32_t",
+    }
+}
+
+/// What the names of functions of the prelude begin with: the class of registers they work on.
+fn kind(lanes: bool, dtype: Dtype) -> &'static str {
+    match (lanes, dtype.wide()) {
+        (true, Dtype::F32) => "vf",
+        (true, Dtype::I64) => "vl",
+        (true, _) => "vi",
+        (false, Dtype::F32) => "f",
+        (false, Dtype::I64) => "l",
+        (false, _) => "i",
+    }
+}
+
+/// The function that loads or stores adjacent elements of this type.
+fn access(what: &str, dtype: Dtype) -> String {
+    let kind = kind(true, dtype);
+    match dtype {
+        Dtype::F32 | Dtype::I32 | Dtype::I64 => format!("{kind}_{what}"),
+        narrow => format!("{kind}_{what}_{narrow}"),
     }
 }
 
@@ -178,9 +200,9 @@ fn vector(x: &Value) -> String {
     match (x.lanes, x.dtype) {
         (true, _) => x.text.clone(),
         (false, Dtype::F32) => format!("VF({})", x.text),
-        (false, Dtype::I32) => format!("VI({})", x.text),
+        (false, Dtype::I64) => format!("VLONG({})", x.text),
         (false, Dtype::Bool) => format!("VI(-({}))", x.text),
-        _ => unreachable!("compile() lets no other type pass"),
+        (false, _) => format!("VI({})", x.text),
     }
 }
 
@@ -200,12 +222,7 @@ fn float_literal(x: f32) -> String {
 
 /// `x op y`; None if it has no operator or function of this type.
 fn binary_text(op: Binary, dtype: Dtype, lanes: bool, x: &str, y: &str) -> String {
-    let kind = match (lanes, dtype) {
-        (true, Dtype::F32) => "vf",
-        (true, _) => "vi",
-        (false, Dtype::F32) => "f",
-        (false, _) => "i",
-    };
+    let kind = kind(lanes, dtype);
     let call = |name: &str| format!("{kind}_{name}({x}, {y})");
     match (op, dtype) {
         (Binary::Add, Dtype::F32) => format!("{x} + {y}"),
@@ -214,6 +231,7 @@ fn binary_text(op: Binary, dtype: Dtype, lanes: bool, x: &str, y: &str) -> Strin
         (Binary::And | Binary::Mul, Dtype::Bool) => format!("{x} & {y}"),
         (Binary::Or | Binary::Max, Dtype::Bool) => format!("{x} | {y}"),
         (Binary::LessThan, Dtype::Bool) => format!("~{x} & {y}{}", if lanes { "" } else { " & 1" }),
+        (Binary::LessThan, Dtype::I64) if lanes => format!("vi_from_mask({x} < {y})"),
         (Binary::LessThan, _) => format!("{x} < {y}"),
         (Binary::FloorDiv, Dtype::F32) if !lanes => format!("__builtin_floorf({x} / {y})"),
         (Binary::Add, _) => call("add"),
@@ -278,6 +296,9 @@ impl Target for C<'_> {
             Literal::Int(i32::MIN) => ("INT32_MIN".into(), Dtype::I32),
             Literal::Int(x) if x < 0 => (format!("({x})"), Dtype::I32),
             Literal::Int(x) => (x.to_string(), Dtype::I32),
+            Literal::Long(i64::MIN) => ("INT64_MIN".into(), Dtype::I64),
+            Literal::Long(x) => (format!("INT64_C({x})"), Dtype::I64),
+            Literal::Size(free) => (format!("((int32_t)sizes[{free}])"), Dtype::I32),
             Literal::Bool(x) => (i32::from(x).to_string(), Dtype::Bool),
         };
         Value { text, lanes: false, dtype }
@@ -325,12 +346,16 @@ impl Target for C<'_> {
     }
 
     fn load(&mut self, buffer: &Buffer, at: &Address, condition: &Condition) -> Value {
-        let (lanes, dtype) = (at.has_lanes() || condition.lanes.is_some(), buffer.dtype);
+        let (lanes, dtype) = (at.has_lanes() || condition.lanes.is_some(), buffer.dtype.wide());
         let loaded = if lanes {
             self.vector_load(buffer, at, condition.lanes.as_ref())
         } else {
             let element = format!("p_{}[{}]", buffer.name, self.uniform_part(at));
-            if dtype == Dtype::Bool { format!("{element} != 0") } else { element }
+            match buffer.dtype {
+                Dtype::Bool => format!("{element} != 0"),
+                Dtype::F16 | Dtype::BF16 => format!("f_from_{}({element})", buffer.dtype),
+                _ => element,
+            }
         };
         match &condition.uniform {
             None => self.value(loaded, lanes, dtype),
@@ -351,18 +376,16 @@ impl Target for C<'_> {
         if !at.has_lanes() {
             let element = format!("p_{}[{}]", buffer.name, self.uniform_part(at));
             let value = if value.lanes { format!("{}[0]", value.text) } else { value.text.clone() };
-            let ty = memory_type(buffer.dtype);
-            return self.line(&format!("{when}{element} = ({ty})({value});"));
+            let stored = match buffer.dtype {
+                Dtype::F16 | Dtype::BF16 => format!("{}_from_f({value})", buffer.dtype),
+                dtype => format!("({})({value})", memory_type(dtype)),
+            };
+            return self.line(&format!("{when}{element} = {stored};"));
         }
         let text = vector(value);
         if at.lane_stride(LANES) == Some(1) {
             let place = format!("p_{} + {}", buffer.name, self.uniform_part(at));
-            let name = match buffer.dtype {
-                Dtype::F32 => "vf_store",
-                Dtype::I32 => "vi_store",
-                Dtype::Bool => "vi_store_bool",
-                _ => unreachable!("compile() lets no other type pass"),
-            };
+            let name = access("store", buffer.dtype);
             return match &condition.lanes {
                 None => self.line(&format!("{when}{name}({place}, {text});")),
                 Some(on) => self.line(&format!("{when}{name}_if({place}, {text}, {});", on.text)),
@@ -373,8 +396,12 @@ impl Target for C<'_> {
             let element = self.element(buffer, at, lane);
             let on =
                 condition.lanes.as_ref().map_or(String::new(), |on| format!("if ({}[{lane}]) ", on.text));
-            let bit = if buffer.dtype == Dtype::Bool { " & 1" } else { "" };
-            self.line(&format!("{when}{on}{element} = {}[{lane}]{bit};", held.text));
+            let value = match buffer.dtype {
+                Dtype::Bool => format!("{}[{lane}] & 1", held.text),
+                Dtype::F16 | Dtype::BF16 => format!("{}_from_f({}[{lane}])", buffer.dtype, held.text),
+                _ => format!("{}[{lane}]", held.text),
+            };
+            self.line(&format!("{when}{on}{element} = {value};"));
         }
     }
 
@@ -407,25 +434,42 @@ impl Target for C<'_> {
                 return self.value(text, false, x.dtype);
             }
         }
-        let kind = if x.dtype == Dtype::F32 { "vf" } else { "vi" };
+        let kind = kind(true, x.dtype);
         let text = format!("{kind}_select({}, {}, {})", vector(condition), vector(x), vector(y));
         self.value(text, true, x.dtype)
     }
 
     fn cast(&mut self, to: Dtype, x: &Value) -> Value {
-        let text = match (x.dtype, to, x.lanes) {
-            (Dtype::I32, Dtype::F32, true) => format!("vf_from_vi({})", x.text),
-            (Dtype::I32 | Dtype::Bool, Dtype::F32, false) => format!("(float)({})", x.text),
-            (Dtype::F32, Dtype::I32, true) => format!("vi_from_vf({})", x.text),
-            (Dtype::F32, Dtype::I32, false) => format!("i_from_f({})", x.text),
-            (Dtype::Bool, Dtype::F32, true) => format!("vf_select({}, VF(1.0f), VF(0.0f))", x.text),
-            (Dtype::Bool, Dtype::I32, true) => format!("-{}", x.text),
-            (Dtype::F32, Dtype::Bool, true) => format!("{} != VF(0.0f)", x.text),
-            (Dtype::I32, Dtype::Bool, true) => format!("{} != VI(0)", x.text),
-            (_, Dtype::Bool, false) => format!("{} != 0", x.text),
-            _ => x.text.clone(),
+        let (from, wide, lanes) = (x.dtype, to.wide(), x.lanes);
+        let call = |name: &str| format!("{}_{name}({})", kind(lanes, wide), x.text);
+        let widened = match (from, wide) {
+            (Dtype::F32, _) if to == Dtype::U8 => call(if lanes { "u8_from_vf" } else { "u8_from_f" }),
+            _ if from == wide => x.text.clone(),
+            (Dtype::Bool, Dtype::Bool) => x.text.clone(),
+            (_, Dtype::Bool) if lanes => match from {
+                Dtype::F32 => format!("{} != VF(0.0f)", x.text),
+                Dtype::I64 => format!("vi_from_mask({} != VLONG(0))", x.text),
+                _ => format!("{} != VI(0)", x.text),
+            },
+            (_, Dtype::Bool) => format!("{} != 0", x.text),
+            (Dtype::Bool, Dtype::F32) if lanes => format!("vf_select({}, VF(1.0f), VF(0.0f))", x.text),
+            (Dtype::Bool, Dtype::I64) if lanes => format!("-vl_from_vi({})", x.text),
+            (Dtype::Bool, _) if lanes => format!("-{}", x.text),
+            (from, _) if lanes => call(&format!("from_{}", kind(true, from))),
+            (Dtype::F32, _) => call("from_f"),
+            (_, wide) => format!("({})({})", register_type(false, wide), x.text),
         };
-        self.value(text, x.lanes, to)
+        // What the narrow type does not hold is rounded, or wraps; a bool fits everywhere.
+        let text = match to {
+            Dtype::F16 | Dtype::BF16 if from != Dtype::Bool => {
+                format!("{}_round_{to}({widened})", kind(lanes, wide))
+            }
+            Dtype::U8 if matches!(from, Dtype::I32 | Dtype::I64) => {
+                format!("({widened}) & {}", if lanes { "VI(255)" } else { "255" })
+            }
+            _ => widened,
+        };
+        self.value(text, lanes, wide)
     }
 
     fn define(&mut self, name: &str, value: &Value, lanes: bool) {
@@ -456,15 +500,13 @@ impl Target for C<'_> {
         let lanes: usize =
             digits.iter().map(|d| if let LayoutDigit::Lanes { size, .. } = d { *size } else { 1 }).product();
         assert_eq!(lanes, LANES, "a vector is reduced as a whole");
-        let name = match (x.dtype, op) {
-            (Dtype::F32, Reduce::Sum) => "vf_sum",
-            (Dtype::F32, Reduce::Max) => "vf_greatest",
-            (Dtype::I32, Reduce::Sum) => "vi_sum",
-            (Dtype::I32, Reduce::Max) => "vi_greatest",
-            (Dtype::Bool, _) => "vi_any",
-            _ => unreachable!("compile() lets no other type pass"),
+        let kind = kind(true, x.dtype);
+        let name = match op {
+            _ if x.dtype == Dtype::Bool => "any",
+            Reduce::Sum => "sum",
+            Reduce::Max => "greatest",
         };
-        self.value(format!("{name}({})", x.text), false, x.dtype)
+        self.value(format!("{kind}_{name}({})", x.text), false, x.dtype)
     }
 
     fn barrier(&mut self) {}
@@ -476,7 +518,7 @@ impl C<'_> {
         let text = match condition {
             None => sum,
             Some(on) if register.lanes => {
-                let kind = if register.dtype == Dtype::F32 { "vf" } else { "vi" };
+                let kind = kind(true, register.dtype);
                 format!("{kind}_select({}, {sum}, {name})", vector(on))
             }
             Some(on) => format!("{} ? {sum} : {name}", on.text),

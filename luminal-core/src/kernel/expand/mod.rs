@@ -25,7 +25,7 @@ pub struct Value {
     pub text: String,
     /// True if lanes may hold different values.
     pub lanes: bool,
-    /// Type of each.
+    /// Type of each: `f32`, `i32`, `i64` or `bool`.
     pub dtype: Dtype,
 }
 
@@ -36,8 +36,12 @@ pub enum Literal {
     Float(f32),
     /// `i32`
     Int(i32),
+    /// `i64`
+    Long(i64),
     /// `bool`
     Bool(bool),
+    /// The size of a free dimension, an `i32`.
+    Size(usize),
 }
 
 /// When an access to memory happens. Both parts must hold; a load that does not happen gives 0.
@@ -85,13 +89,13 @@ pub trait Target {
     fn below(&mut self, at: &Address, end: &Bound) -> Value;
     /// `0 <= at < extent`: a guard.
     fn inside(&mut self, at: &Address, extent: usize) -> Value;
-    /// An element for each lane, or one for all if the address has no lanes.
+    /// An element for each lane, or one for all if the address has no lanes; in the wide type of the buffer's.
     fn load(&mut self, buffer: &Buffer, at: &Address, condition: &Condition) -> Value;
     /// `count` registers whose elements are adjacent in memory in each lane; None if there is no such access.
     fn load_wide(&mut self, _buffer: &Buffer, _at: &Address, _count: usize) -> Option<Vec<Value>> {
         None
     }
-    /// Stores a register.
+    /// Stores a register, whose type is the wide one of the buffer's and whose value the buffer's type holds.
     fn store(&mut self, buffer: &Buffer, at: &Address, value: &Value, condition: &Condition);
     /// The counterpart of [`Target::load_wide`]; false if there is no such access.
     fn store_wide(&mut self, _buffer: &Buffer, _at: &Address, _values: &[Value]) -> bool {
@@ -107,7 +111,7 @@ pub trait Target {
     }
     /// `condition ? x : y`
     fn select(&mut self, condition: &Value, x: &Value, y: &Value) -> Value;
-    /// Conversion as Rust's `as`; to bool: non-zero.
+    /// Conversion as Rust's `as`; to bool: non-zero. To a type that only stores numbers: the value in its wide type.
     fn cast(&mut self, to: Dtype, x: &Value) -> Value;
     /// Declares a register that can be assigned later; `lanes`: it holds a value for each lane.
     fn define(&mut self, name: &str, value: &Value, lanes: bool);
@@ -161,11 +165,11 @@ impl<'a, T: Target> Expansion<'a, T> {
         let mut registers: BTreeMap<BufferId, Vec<(String, bool)>> = BTreeMap::new();
         collect_registers(self.program, &self.program.body, &mut registers);
         for (buffer, names) in registers {
-            let zero = match self.program.kernel.buffers[buffer].dtype {
-                Dtype::F32 => Literal::Float(0.0),
+            let zero = match self.program.kernel.buffers[buffer].dtype.wide() {
                 Dtype::I32 => Literal::Int(0),
+                Dtype::I64 => Literal::Long(0),
                 Dtype::Bool => Literal::Bool(false),
-                _ => unreachable!("compile() lets no other type pass"),
+                _ => Literal::Float(0.0),
             };
             for (name, lanes) in names {
                 let zero = self.target.literal(zero);

@@ -54,7 +54,9 @@ impl<'a, T: Target> Expansion<'a, T> {
         let result = match &**value {
             Expr::Float(x) => self.target.literal(Literal::Float(*x)),
             Expr::Int(x) => self.target.literal(Literal::Int(*x)),
+            Expr::Long(x) => self.target.literal(Literal::Long(*x)),
             Expr::Bool(x) => self.target.literal(Literal::Bool(*x)),
+            Expr::Size(free) => self.target.literal(Literal::Size(*free)),
             Expr::Position(at) => {
                 let at = self.affine(tile, at, slot, false);
                 self.target.position(&at)
@@ -132,7 +134,7 @@ impl<'a, T: Target> Expansion<'a, T> {
             return Value {
                 text: register_name(buffer, at.iter(), slot),
                 lanes: tile.layout.any_lanes(&axes),
-                dtype: buffer.dtype,
+                dtype: buffer.dtype.wide(),
             };
         }
         let condition = self.condition(tile, slot, &axes, guards);

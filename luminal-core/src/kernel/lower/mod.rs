@@ -5,7 +5,7 @@ mod blocks;
 mod nest;
 
 pub use blocks::{check as check_blocks, local_sizes, may_block};
-pub use nest::{combine, identity};
+pub use nest::combine;
 
 use super::expr;
 use super::ir::{AxisId, BufferId, E, Item, Kernel, Space, Storage};

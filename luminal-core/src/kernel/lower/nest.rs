@@ -11,21 +11,6 @@ use crate::kernel::schedule::Nest;
 use crate::kernel::tile::{Accumulator, AxisLoops, For, Level, Mask, Part, Stmt, Tile, Var};
 use std::rc::Rc;
 
-/// What a reduction of this type starts from.
-pub fn identity(op: Reduce, dtype: Dtype) -> Result<E> {
-    Ok(Rc::new(match (op, dtype) {
-        (Reduce::Sum, Dtype::F32) => Expr::Float(0.0),
-        (Reduce::Sum, Dtype::I32) => Expr::Int(0),
-        (Reduce::Sum, Dtype::Bool) => {
-            return Err(Error::new("a sum of bools has no type: cast to i32 before"));
-        }
-        (Reduce::Max, Dtype::F32) => Expr::Float(f32::NEG_INFINITY),
-        (Reduce::Max, Dtype::I32) => Expr::Int(i32::MIN),
-        (Reduce::Max, Dtype::Bool) => Expr::Bool(false),
-        _ => unreachable!("compile() lets no other type pass"),
-    }))
-}
-
 /// The loops so far: how far each axis is already divided.
 #[derive(Clone)]
 struct State {
@@ -170,7 +155,7 @@ impl Lowering<'_> {
         let op = def.reduce.as_ref().expect("only reductions have accumulators").op;
         let crossed: Vec<AxisId> = acc.axes.iter().copied().filter(|axis| !def.axes.contains(axis)).collect();
         let mut epilogue = def.epilogue.clone().unwrap_or_else(|| Rc::new(Expr::Acc));
-        let neutral = identity(op, acc.dtype)?;
+        let neutral = Rc::new(expr::identity(op, acc.dtype));
         let start = match &def.init {
             Some(init) if crossed.is_empty() => init.clone(),
             Some(init) => {

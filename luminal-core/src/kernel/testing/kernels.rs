@@ -179,6 +179,21 @@ pub fn masked_select(rows: usize, columns: usize) -> Kernel {
     b.kernel
 }
 
+/// Rows padded by one in front and to a longer free size behind: where the operand ends is known at run time.
+pub fn free_pad(max_rows: usize, columns: usize) -> Kernel {
+    let mut b = Builder::default();
+    let (i, j) = (b.free("i", max_rows + 3, 1), b.axis("j", columns));
+    let x = b.input("x", F32, &[max_rows, columns]);
+    let y = b.output("y", F32, &[max_rows + 3, columns]);
+    let row = plus(&[(i, 1)], -1);
+    let at = Rc::new(Expr::Position(row.clone()));
+    let below = binary(Binary::LessThan, &at, &Rc::new(Expr::Size(0)));
+    let inside = binary(Binary::And, &Rc::new(Expr::NotNegative(row.clone())), &below);
+    let value = load_at(x, &[row.clone(), plus(&[(j, 1)], 0)], &[(row, max_rows)]);
+    b.map(y, &[i, j], select(&inside, &value, &number(0.5)));
+    b.kernel
+}
+
 /// Arithmetic of `i32`, with casts in both directions.
 pub fn integers(rows: usize, columns: usize) -> Kernel {
     let mut b = Builder::default();

@@ -3,16 +3,19 @@
 mod build;
 mod kernels;
 mod rows;
+mod types;
 
 pub use build::{Builder, add, load, max, mul, number, sub, unary};
 pub use kernels::*;
 pub use rows::*;
+pub use types::*;
 
 pub use super::inputs::Fill;
 
 use super::inputs::arguments;
 use super::ir::{Item, Kernel};
 use super::meaning::Values;
+use crate::dtype::Dtype;
 
 /// Arguments of a kernel. Integers are in `0..5`, so that they may be indices into tables of 5 or more.
 pub fn inputs(kernel: &Kernel, fill: Fill, seed: u64) -> Vec<Values> {
@@ -63,11 +66,24 @@ pub fn all() -> Vec<(String, Kernel, Vec<Vec<usize>>)> {
     fixed("concat", concat(5, 6, 9));
     fixed("math", math(4, 25));
     fixed("clamp", clamp(3, 13));
+    for dtype in Dtype::ALL {
+        fixed(&format!("casts_{dtype}"), casts(dtype, 3, 19));
+    }
+    for dtype in [Dtype::F16, Dtype::BF16] {
+        fixed(&format!("matmul_{dtype}"), narrow_matmul(dtype, 7, 17, 9));
+    }
+    for dtype in [Dtype::F16, Dtype::U8, Dtype::I64] {
+        fixed(&format!("moves_{dtype}"), narrow_moves(dtype, 5, 18));
+    }
+    fixed("quantised", quantised(3, 20, 40));
+    fixed("longs", longs(5, 19));
     cases.push((
         "free_rows".into(),
         free_matmul(20, 18, 12),
         vec![vec![1], vec![6], vec![17], vec![20], vec![0]],
     ));
+    let sizes = vec![vec![1, 2], vec![4, 7], vec![5, 5], vec![0, 3], vec![17, 20]];
+    cases.push(("free_pad".into(), free_pad(17, 9), sizes));
     cases.push(("free_softmax".into(), free_softmax(3, 40), vec![vec![1], vec![8], vec![23], vec![40]]));
     cases
 }

@@ -3,10 +3,9 @@
 
 use super::super::scalar::{max_f32, mod_f32, unary};
 use super::super::{Data, Feeds, random_feeds, run_with_limit};
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::graph::samples::{every_op, random_graph};
 use crate::graph::{Binary, Graph, NodeId, Op, Reduce};
-use half::{bf16, f16};
 
 /// A value of any type.
 #[derive(Clone, Copy, Debug)]
@@ -178,8 +177,8 @@ fn cast(x: Value, to: Dtype) -> Value {
     };
     match to {
         Dtype::F32 => Float(f64::from(float as f32)),
-        Dtype::F16 => Float(f16::from_f64(float).to_f64()),
-        Dtype::BF16 => Float(bf16::from_f64(float).to_f64()),
+        Dtype::F16 => Float(nearest_f16(float).to_f64()),
+        Dtype::BF16 => Float(nearest_bf16(float).to_f64()),
         Dtype::Bool => Int((float != 0.0).into()),
         Dtype::I32 | Dtype::I64 | Dtype::U8 => match x {
             Int(x) => wrap(x.into(), to),

@@ -1,8 +1,9 @@
 //! What the e-graph knows about each class.
 
 use crate::dtype::Dtype;
+use crate::dtype::{bf16, f16};
 use crate::graph::Dim;
-use crate::search::term::{AxisSet, Context, Dag, F32, Facts, I32, Id, Term, apply};
+use crate::search::term::{AxisSet, Constant, Context, Dag, Facts, Id, Precision, Term, apply, apply_long};
 use egg::{Analysis, DidMerge, EGraph, Language};
 use std::rc::Rc;
 
@@ -28,10 +29,12 @@ impl Range {
     /// All values of a dtype.
     fn of(dtype: Dtype) -> Range {
         match dtype {
-            Dtype::F32 => Range::ALL,
+            Dtype::F32 | Dtype::F16 | Dtype::BF16 => Range::ALL,
             Dtype::I32 => Range::new(f64::from(i32::MIN), f64::from(i32::MAX), false),
+            // The greatest one is rounded up, so that the bounds hold.
+            Dtype::I64 => Range::new(i64::MIN as f64, i64::MAX as f64, false),
+            Dtype::U8 => Range::new(0.0, 255.0, false),
             Dtype::Bool => Range::new(0.0, 1.0, false),
-            _ => unreachable!("compile() lets no other type pass"),
         }
     }
 
@@ -63,9 +66,14 @@ impl Range {
         Range::new(low, ends.iter().copied().fold(f64::NEG_INFINITY, f64::max), nan)
     }
 
+    /// The bounds of results of a monotone function.
+    fn map(self, function: impl Fn(f64) -> f64) -> Range {
+        Range { low: function(self.low), high: function(self.high), ..self }
+    }
+
     /// The bounds of results that are rounded to `f32`: rounding is monotone, and what overflows is infinite.
     fn rounded(self) -> Range {
-        Range { low: f64::from(self.low as f32), high: f64::from(self.high as f32), ..self }
+        self.map(|x| f64::from(x as f32))
     }
 }
 
@@ -127,7 +135,14 @@ impl Facet {
                 Some((low, high)) => Range::new(low as f64, high as f64, false),
                 None => Range::of(dtype),
             },
+            // Bounds are exact in f64, and rounding to fewer bits is monotone.
+            Term::Number(x) if dtype.holds(x.value().to_f64()) => {
+                let value = x.value().to_f64();
+                Range::new(value, value, value.is_nan())
+            }
             Term::ToF32(x) => of(*x),
+            Term::ToF16(x) => of(*x).map(|x| f16::from_f32(x as f32).to_f64()),
+            Term::ToBF16(x) => of(*x).map(|x| bf16::from_f32(x as f32).to_f64()),
             Term::Max([x, y]) => {
                 let (x, y) = (of(*x), of(*y));
                 Range::new(x.low.max(y.low), x.high.max(y.high), x.nan || y.nan)
@@ -187,22 +202,15 @@ fn fold(term: &Term, dtype: Dtype, operand: Dtype, of: impl Fn(Id) -> Option<Ter
     if term.is_leaf() || term.is_reduction() || matches!(term, Term::Gather(_)) {
         return None;
     }
-    let mut operands = Vec::new();
-    for child in term.children() {
-        operands.push(match of(*child)? {
-            Term::F32(x) => f64::from(x.value()),
-            Term::I32(x) => f64::from(x.0),
-            Term::Bool(x) => f64::from(u8::from(x)),
-            _ => return None,
-        });
+    let operands: Vec<Constant> =
+        term.children().iter().map(|child| of(*child)?.constant()).collect::<Option<_>>()?;
+    // Not every i64 is an f64.
+    if operand == Dtype::I64 || dtype == Dtype::I64 && matches!(term, Term::Select(_)) {
+        return Some(Term::literal(apply_long(term, &operands)?, dtype));
     }
+    let operands: Vec<f64> = operands.into_iter().map(Constant::to_f64).collect();
     let value = apply(term, &operands, operand)?;
-    Some(match dtype {
-        Dtype::F32 => Term::F32(F32::new(value as f32)),
-        Dtype::I32 => Term::I32(I32(value as i64 as i32)),
-        Dtype::Bool => Term::Bool(value != 0.0),
-        _ => unreachable!("compile() lets no other type pass"),
-    })
+    Some(Term::literal(Constant::Float(Precision::Single.round(value, dtype)), dtype))
 }
 
 impl Analysis<Term> for Facet {

@@ -33,6 +33,8 @@ enum Values {
     /// Among them zeros, infinities, NaN, values that overflow, computed in f32.
     Wild,
     Integers,
+    /// Of 64 bits.
+    Longs,
     Truths,
 }
 
@@ -41,6 +43,7 @@ impl Values {
         match self {
             Values::Tame | Values::Wild => Dtype::F32,
             Values::Integers => Dtype::I32,
+            Values::Longs => Dtype::I64,
             Values::Truths => Dtype::Bool,
         }
     }
@@ -50,7 +53,9 @@ impl Values {
             Values::Wild if random.below(4) == 0 => WILD[random.below(WILD.len())],
             Values::Tame | Values::Wild => f64::from((random.unit() * 4.0 - 2.0) as f32),
             Values::Integers if random.below(3) == 0 => f64::from(random.bits() as i32),
-            Values::Integers => random.below(7) as f64 - 3.0,
+            // Their products are beyond 32 bits and below 2^53.
+            Values::Longs if random.below(3) == 0 => random.below(121) as f64 - 60.0,
+            Values::Integers | Values::Longs => random.below(7) as f64 - 3.0,
             Values::Truths => random.below(2) as f64,
         }
     }
@@ -70,11 +75,11 @@ impl Values {
                 format!("(max @{b} 1e-40)"),
                 format!("(max (max @{b} -3.0) (* -1.0 (max (* -1.0 @{b}) -3.0)))"),
             ],
-            Values::Integers => {
+            Values::Integers | Values::Longs => {
                 vec![
                     format!("@{b}"),
                     format!("(* @{b} @{b})"),
-                    String::from("3i32"),
+                    format!("3{}", self.dtype()),
                     format!("(sum k1 @{b})"),
                 ]
             }
@@ -168,7 +173,7 @@ fn agree(rule: &Rule, values: Values, random: &mut Random) -> Option<bool> {
         Values::Tame => 1e-9,
         Values::Wild if adds => 1e-4 * finite,
         Values::Wild => 1e-4,
-        Values::Integers | Values::Truths => 0.0,
+        Values::Integers | Values::Longs | Values::Truths => 0.0,
     };
     let mut same = true;
     let mut position = vec![0; AxisSet::CAPACITY];
@@ -221,6 +226,8 @@ fn rules_for_any_dtype_are_exact_on_integers_and_truth_values() {
     for rule in RULES.iter().filter(|rule| rule.domain == Domain::Any) {
         let (tried, wrong) = trial(rule, Values::Integers, 2000);
         assert!(tried >= 10 && wrong == 0, "{}: {wrong} of {tried} differ on i32", rule.name);
+        let (tried, wrong) = trial(rule, Values::Longs, 2000);
+        assert!(tried >= 10 && wrong == 0, "{}: {wrong} of {tried} differ on i64", rule.name);
         // Truth values have no sum.
         if !rule.left.contains(['+']) && !rule.left.contains("sum") {
             let (tried, wrong) = trial(rule, Values::Truths, 2000);
@@ -236,6 +243,7 @@ fn float_rules_do_not_fire_on_integers() {
             continue;
         }
         assert_eq!(trial(rule, Values::Integers, 500).0, 0, "{}", rule.name);
+        assert_eq!(trial(rule, Values::Longs, 500).0, 0, "{}", rule.name);
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod align;
 mod naming;
+mod positions;
 mod store;
 #[cfg(test)]
 mod tests;

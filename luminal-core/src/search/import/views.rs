@@ -6,7 +6,8 @@ use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::{Binary, Dim, NodeId, Op, Reduce, Unary};
 use crate::search::term::{
-    Access, AccessId, Atom, AxisSet, F32, I32, Id, IndexExpr, IndexId, Inside, InsideId, ReducedAxes, Term,
+    Access, AccessId, Atom, AxisSet, Constant, I32, Id, IndexExpr, IndexId, Inside, InsideId, ReducedAxes,
+    Term,
 };
 
 impl Importer<'_> {
@@ -49,17 +50,16 @@ impl Importer<'_> {
     }
 
     fn literal(&mut self, value: f64, dtype: Dtype, from: NodeId) -> Id {
-        let term = match dtype {
-            Dtype::F32 => Term::F32(F32::new(value as f32)),
-            Dtype::I32 => Term::I32(I32(value as i32)),
-            Dtype::Bool => Term::Bool(value != 0.0),
-            _ => unreachable!("compile() lets no other type pass"),
-        };
+        let term = Term::literal(Constant::Float(value), dtype);
         self.add(term, from)
     }
 
     /// The operand of a view and the expressions under which the view reads it; none for other operations and `Pad`.
-    fn through_view(&mut self, node: NodeId, index: &[IndexExpr]) -> Option<(NodeId, Vec<IndexExpr>)> {
+    pub(super) fn through_view(
+        &mut self,
+        node: NodeId,
+        index: &[IndexExpr],
+    ) -> Option<(NodeId, Vec<IndexExpr>)> {
         let graph = self.graph;
         let mut index = index.to_vec();
         let operand = match &graph.nodes[node].op {
@@ -124,6 +124,10 @@ impl Importer<'_> {
             Op::Input(_) | Op::Param(_) | Op::State(_) => Ok(self.load(node, index)),
             Op::Gather(table, of) => {
                 let rank = graph.nodes[*of].shape.len();
+                if let Some(row) = self.known_row(*table, *of, &index[..rank]) {
+                    let row = [&[row], &index[rank..]].concat();
+                    return self.term(*table, row);
+                }
                 let value = self.term(*of, index[..rank].to_vec())?;
                 let mut row = vec![IndexExpr::atom(Atom::Value)];
                 row.extend_from_slice(&index[rank..]);
@@ -212,12 +216,7 @@ impl Importer<'_> {
             ]),
             Op::Cast(x) => {
                 let x = self.term(*x, index.clone())?;
-                match graph.nodes[node].dtype {
-                    Dtype::F32 => Term::ToF32(x),
-                    Dtype::I32 => Term::ToI32(x),
-                    Dtype::Bool => Term::ToBool(x),
-                    _ => unreachable!("compile() lets no other type pass"),
-                }
+                Term::cast(graph.nodes[node].dtype, x)
             }
             Op::Reduce(op, x, axis) => {
                 let id = self.reduce(node, &index, *op, *x, *axis)?;

@@ -1,10 +1,11 @@
 //! Terms to pointwise kernel expressions.
 
-use super::super::term::{Atom, Axis, AxisSet, Dag, Id, IndexExpr, Term};
+use super::super::term::{Atom, Axis, AxisSet, Constant, Dag, Id, IndexExpr, Term};
 use super::values::{ValueId, Values};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::{Dim, Graph, Unary};
+use crate::kernel::expr::zero;
 use crate::kernel::ir::{
     Affine, AxisId, Binary, Buffer, BufferId, E, Expr, Freedom, Guard, Index, Kernel, Space,
 };
@@ -227,6 +228,11 @@ impl<'a> Builder<'a> {
             Term::F32(literal) => Rc::new(Expr::Float(literal.value())),
             Term::I32(literal) => Rc::new(Expr::Int(literal.0)),
             Term::Bool(literal) => Rc::new(Expr::Bool(*literal)),
+            Term::Number(literal) => Rc::new(match (literal.value(), literal.dtype()) {
+                (Constant::Float(x), _) => Expr::Float(x as f32),
+                (Constant::Int(x), Dtype::I64) => Expr::Long(x),
+                (Constant::Int(x), _) => Expr::Int(x as i32),
+            }),
             Term::Position(index) => {
                 let index = self.dag.context.index_expr(*index).clone();
                 self.integer(&index, None)
@@ -257,9 +263,16 @@ impl<'a> Builder<'a> {
             Term::Sin(x) => self.one(Unary::Sin, *x)?,
             Term::Sqrt(x) => self.one(Unary::Sqrt, *x)?,
             Term::Recip(x) => self.one(Unary::Recip, *x)?,
-            Term::ToF32(x) => Rc::new(Expr::Cast(Dtype::F32, self.expr(*x)?)),
-            Term::ToI32(x) => Rc::new(Expr::Cast(Dtype::I32, self.expr(*x)?)),
-            Term::ToBool(x) => Rc::new(Expr::Cast(Dtype::Bool, self.expr(*x)?)),
+            Term::ToF32(x)
+            | Term::ToF16(x)
+            | Term::ToBF16(x)
+            | Term::ToI32(x)
+            | Term::ToI64(x)
+            | Term::ToU8(x)
+            | Term::ToBool(x) => {
+                let x = self.expr(*x)?;
+                Rc::new(Expr::Cast(self.dag.dtype(id), x))
+            }
             Term::Sum(_) | Term::MaxOver(_) | Term::Axes(_) => {
                 return Err(Error::new(format!("reduction t{id} is used before it is computed")));
             }
@@ -303,7 +316,11 @@ impl<'a> Builder<'a> {
     /// A selection. Where it only hides what lies outside a buffer, the guards of the load do it already.
     fn select(&mut self, condition: Id, then: Id, otherwise: Id) -> Result<E> {
         let then_value = self.expr(then)?;
-        let zero = matches!(self.dag.node(otherwise), Term::F32(v) if v.value().to_bits() == 0);
+        let zero = match self.dag.node(otherwise) {
+            Term::F32(v) => v.value().to_bits() == 0,
+            Term::Number(v) => v.is_zero(),
+            _ => false,
+        };
         if zero
             && let (Term::Inside(inside), Expr::Load { guards, .. }) =
                 (self.dag.node(condition), &*then_value)
@@ -321,11 +338,9 @@ impl<'a> Builder<'a> {
 
     /// `0 <= at < extent`
     fn inside_mask(&mut self, at: &IndexExpr, extent: Dim) -> Result<E> {
-        let Dim::Fixed(extent) = extent else {
-            return Err(Error::new(
-                "padding or concatenating along a free dimension is not supported: give the dimension a fixed size \
-                 (`D<N>`), or pad before the model is called",
-            ));
+        let extent = match extent {
+            Dim::Fixed(extent) => extent,
+            Dim::Free { index, .. } => return Ok(self.inside_free(at, index)),
         };
         let (low, high) = self.dag.context.range(at).unwrap_or((i64::MIN, i64::MAX));
         let Some(affine) = self.affine(at) else {
@@ -343,6 +358,25 @@ impl<'a> Builder<'a> {
             (false, true) => last,
             (true, true) => binary(Binary::And, &first, &last),
         })
+    }
+
+    /// `0 <= at < size` of a free dimension
+    fn inside_free(&mut self, at: &IndexExpr, free: usize) -> E {
+        if let Some(axis) = at.as_axis()
+            && matches!(self.dag.context.extent(axis), Dim::Free { index, .. } if index == free)
+        {
+            return Rc::new(Expr::Bool(true));
+        }
+        let value = self.integer(at, None);
+        let below = binary(Binary::LessThan, &value, &Rc::new(Expr::Size(free)));
+        if self.dag.context.range(at).is_some_and(|(low, _)| low >= 0) {
+            return below;
+        }
+        let first = match self.affine(at) {
+            Some(affine) => Rc::new(Expr::NotNegative(affine)),
+            None => binary(Binary::LessThan, &Rc::new(Expr::Int(-1)), &value),
+        };
+        binary(Binary::And, &first, &below)
     }
 
     /// A read of memory. Loads of terms are total: what may lie outside is guarded and reads 0.
@@ -377,12 +411,7 @@ impl<'a> Builder<'a> {
         }
         let load: E = Rc::new(Expr::Load { buffer, index, guards });
         let Some(mask) = mask else { return Ok(load) };
-        let zero = Rc::new(match self.kernel.buffers[buffer].dtype {
-            Dtype::F32 => Expr::Float(0.0),
-            Dtype::I32 => Expr::Int(0),
-            Dtype::Bool => Expr::Bool(false),
-            _ => unreachable!("compile() lets no other type pass"),
-        });
+        let zero = Rc::new(zero(self.kernel.buffers[buffer].dtype));
         Ok(Rc::new(Expr::Select(mask, load, zero)))
     }
 

@@ -11,7 +11,8 @@ use super::defs::{self, Cone};
 use super::expr::{Builder, binary};
 use crate::dtype::Dtype;
 use crate::error::Result;
-use crate::graph::Unary;
+use crate::graph::{Reduce, Unary};
+use crate::kernel::expr;
 use crate::kernel::ir::{Affine, AxisId, Binary, BufferId, Def, E, Expr, Index, Item};
 use std::rc::Rc;
 
@@ -88,7 +89,8 @@ impl<'a> Streamed<'a> {
             let (free, dtype) = (cone.dag.free(component.reduction), cone.dag.dtype(component.reduction));
             let (buffer, axes) = builder.local(free, dtype);
             let before = self.is_needed(cone, number).then(|| builder.local(free, dtype).0);
-            define(builder, buffer, &axes, identity(component.maximum, dtype));
+            let op = if component.maximum { Reduce::Max } else { Reduce::Sum };
+            define(builder, buffer, &axes, Rc::new(expr::identity(op, dtype)));
             states.push(State { buffer, axes, before });
         }
         states
@@ -252,17 +254,6 @@ fn define(builder: &mut Builder<'_>, buffer: BufferId, axes: &[AxisId], value: E
 fn load(buffer: BufferId, axes: &[AxisId]) -> E {
     let index = axes.iter().copied().map(|axis| Index::Affine(Affine::axis(axis))).collect();
     Rc::new(Expr::Load { buffer, index, guards: vec![] })
-}
-
-fn identity(maximum: bool, dtype: Dtype) -> E {
-    Rc::new(match (maximum, dtype) {
-        (true, Dtype::F32) => Expr::Float(f32::NEG_INFINITY),
-        (true, Dtype::I32) => Expr::Int(i32::MIN),
-        (false, Dtype::F32) => Expr::Float(0.0),
-        (false, Dtype::I32) => Expr::Int(0),
-        (_, Dtype::Bool) => Expr::Bool(false),
-        _ => unreachable!("compile() lets no other type pass"),
-    })
 }
 
 /// True for -inf alone.

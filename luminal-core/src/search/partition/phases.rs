@@ -20,13 +20,15 @@ impl Phases {
         let count = dag.nodes.len();
         let [mut load, mut inline, mut run, mut inline_at_load] = [(); 4].map(|()| NodeSet::new(count));
         let mut reduces = vec![false; count];
+        // Bytes.
         let mut read = vec![0.0f64; count];
+        let bytes = |id| dag.context.volume(dag.free(id)) * dag.dtype(id).bytes() as f64;
         for id in dag.ids() {
             let (i, node) = (usize::from(id), dag.node(id));
             if node.is_leaf() {
                 read[i] = match node {
                     // An empty axis must not make a read look like none.
-                    Term::Load(_) => dag.context.volume(dag.free(id)).max(1.0),
+                    Term::Load(_) => bytes(id).max(1.0),
                     _ => 0.0,
                 };
                 continue;
@@ -35,11 +37,12 @@ impl Phases {
             reduces[i] = node.is_reduction() || operands().any(|x| reduces[x]);
             read[i] = operands().map(|x| read[x]).sum();
             if let Term::Gather([access, _]) = node {
-                read[i] += read[usize::from(*access)].max(dag.context.volume(dag.free(id)));
+                read[i] += read[usize::from(*access)].max(bytes(id));
             }
             let positions_only = read[i] == 0.0 && !reduces[i];
-            // Storing an outer product of weights would cost more memory traffic than it saves arithmetic.
-            let grows = !reduces[i] && dag.context.volume(dag.free(id)) > read[i];
+            // Storing an outer product of weights would cost more memory traffic than it saves arithmetic; so would weights
+            // of 16 or fewer bits, widened once and for all.
+            let grows = !reduces[i] && bytes(id) > read[i];
             if dag.weight(id) && !positions_only && !grows {
                 load.insert(i);
             } else if (positions_only || dag.weight(id)) && !reduces[i] {

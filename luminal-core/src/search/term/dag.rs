@@ -122,6 +122,7 @@ impl Context {
             Term::F32(_) => leaf(AxisSet::EMPTY, true, Dtype::F32),
             Term::I32(_) => leaf(AxisSet::EMPTY, true, Dtype::I32),
             Term::Bool(_) => leaf(AxisSet::EMPTY, true, Dtype::Bool),
+            Term::Number(x) => leaf(AxisSet::EMPTY, true, x.dtype()),
             Term::Position(id) => {
                 let free = self.index_expr(*id).axes();
                 leaf(free, self.all_fixed(free), Dtype::I32)
@@ -143,10 +144,17 @@ impl Context {
             }
             Term::Sum([axes, body]) | Term::MaxOver([axes, body]) => {
                 let body = of(*body);
-                Facts { free: body.free.without(of(*axes).free), ..body }
+                // Over an axis of free size the result depends on that size.
+                let reduced = of(*axes).free;
+                let weight = body.weight && self.all_fixed(reduced);
+                Facts { free: body.free.without(reduced), weight, ..body }
             }
             Term::LessThan(_) | Term::ToBool(_) => all(Dtype::Bool),
             Term::ToI32(_) => all(Dtype::I32),
+            Term::ToI64(_) => all(Dtype::I64),
+            Term::ToU8(_) => all(Dtype::U8),
+            Term::ToF16(_) => all(Dtype::F16),
+            Term::ToBF16(_) => all(Dtype::BF16),
             Term::Exp2(_)
             | Term::Log2(_)
             | Term::Sin(_)

@@ -3,13 +3,15 @@
 use super::axes::{Axis, AxisSet};
 use super::dag::Dag;
 use super::index::IndexExpr;
-use super::language::Term;
-use crate::dtype::Dtype;
+use super::language::{Constant, Term};
+use crate::dtype::{Dtype, bf16, f16, nearest_bf16, nearest_f16};
 use crate::graph::NodeId;
+use crate::reference::scalar::mod_i64;
 use egg::{Id, Language};
 use std::collections::{BTreeMap, HashMap};
 
-/// How `f32` values are computed. Integers and truth values are exact either way.
+/// How `f32` values are computed. Integers - of 64 bits, as long as they are below 2^53 - and truth values are exact either
+/// way, and casts to fewer bits round either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// In `f64`, to tell wrong algebra from rounding.
@@ -23,6 +25,7 @@ impl Precision {
     pub fn round(self, value: f64, dtype: Dtype) -> f64 {
         match (self, dtype) {
             (_, Dtype::I32) => f64::from(value as i64 as i32),
+            (_, Dtype::I64) => value as i128 as i64 as f64,
             (Precision::Single, Dtype::F32) => f64::from(value as f32),
             _ => value,
         }
@@ -81,6 +84,9 @@ pub(crate) fn maximum(x: f64, y: f64) -> f64 {
 
 /// Floor modulo: the sign of the divisor.
 fn modulo(x: f64, y: f64, dtype: Dtype) -> f64 {
+    if dtype == Dtype::I64 {
+        return mod_i64(x as i64, y as i64) as f64;
+    }
     if dtype == Dtype::I32 {
         let (x, y) = (x as i64, y as i64);
         return if y == 0 { 0.0 } else { (x - y * (x as f64 / y as f64).floor() as i64) as f64 };
@@ -90,22 +96,62 @@ fn modulo(x: f64, y: f64, dtype: Dtype) -> f64 {
 }
 
 /// Conversion with the meaning of Rust's `as`; to `bool`: non-zero.
-pub fn convert(value: f64, to: Dtype) -> f64 {
+pub fn convert(value: f64, from: Dtype, to: Dtype) -> f64 {
+    let float = from.is_float();
     match to {
         Dtype::F32 => value,
-        Dtype::I32 => f64::from(value as i32),
+        Dtype::F16 => nearest_f16(if float { value } else { f64::from(value as f32) }).to_f64(),
+        Dtype::BF16 => nearest_bf16(if float { value } else { f64::from(value as f32) }).to_f64(),
+        // From floats saturating, from integers modulo.
+        Dtype::I32 if float => f64::from(value as i32),
+        Dtype::I32 => f64::from(value as i64 as i32),
+        Dtype::I64 => value as i64 as f64,
+        Dtype::U8 if float => f64::from(value as u8),
+        Dtype::U8 => f64::from(value as i64 as u8),
         Dtype::Bool => f64::from(u8::from(value != 0.0)),
-        _ => unreachable!("compile() lets no other type pass"),
     }
+}
+
+/// As [`apply`], on operands of `i64`, of which `f64` does not hold all.
+pub(crate) fn apply_long(term: &Term, x: &[Constant]) -> Option<Constant> {
+    let int = |x: Constant| if let Constant::Int(x) = x { Some(x) } else { None };
+    let operands: Vec<i64> = x.iter().map(|x| int(*x)).collect::<Option<_>>()?;
+    let x = &operands[..];
+    Some(Constant::Int(match term {
+        Term::Add(_) => x[0].wrapping_add(x[1]),
+        Term::Mul(_) => x[0].wrapping_mul(x[1]),
+        Term::Max(_) => x[0].max(x[1]),
+        Term::LessThan(_) => (x[0] < x[1]).into(),
+        Term::Mod(_) => mod_i64(x[0], x[1]),
+        Term::Select(_) => {
+            if x[0] != 0 {
+                x[1]
+            } else {
+                x[2]
+            }
+        }
+        Term::ToF32(_) => return Some(Constant::Float(f64::from(x[0] as f32))),
+        Term::ToF16(_) => return Some(Constant::Float(f16::from_f32(x[0] as f32).to_f64())),
+        Term::ToBF16(_) => return Some(Constant::Float(bf16::from_f32(x[0] as f32).to_f64())),
+        Term::ToI32(_) => (x[0] as i32).into(),
+        Term::ToI64(_) => x[0],
+        Term::ToU8(_) => (x[0] as u8).into(),
+        Term::ToBool(_) => (x[0] != 0).into(),
+        _ => return None,
+    }))
 }
 
 /// A pointwise node applied to its operands; `dtype` is that of the first operand. None for leaves and reductions.
 pub fn apply(term: &Term, x: &[f64], dtype: Dtype) -> Option<f64> {
     // The wrapping product of two i32 does not fit f64.
     let wrapping = |x: f64, y: f64| f64::from((x as i32).wrapping_mul(y as i32));
+    if let Some(to) = term.cast_to() {
+        return Some(convert(x[0], dtype, to));
+    }
     Some(match term {
         Term::Add(_) => x[0] + x[1],
         Term::Mul(_) if dtype == Dtype::I32 => wrapping(x[0], x[1]),
+        Term::Mul(_) if dtype == Dtype::I64 => (x[0] as i64).wrapping_mul(x[1] as i64) as f64,
         Term::Mul(_) => x[0] * x[1],
         Term::Max(_) => maximum(x[0], x[1]),
         Term::LessThan(_) => f64::from(u8::from(x[0] < x[1])),
@@ -122,9 +168,6 @@ pub fn apply(term: &Term, x: &[f64], dtype: Dtype) -> Option<f64> {
         Term::Sin(_) => x[0].sin(),
         Term::Sqrt(_) => x[0].sqrt(),
         Term::Recip(_) => 1.0 / x[0],
-        Term::ToF32(_) => convert(x[0], Dtype::F32),
-        Term::ToI32(_) => convert(x[0], Dtype::I32),
-        Term::ToBool(_) => convert(x[0], Dtype::Bool),
         _ => return None,
     })
 }
@@ -138,9 +181,9 @@ pub(crate) fn combine_with(reduction: &Term, x: f64, y: f64) -> f64 {
 pub(crate) fn identity(term: &Term, dtype: Dtype) -> f64 {
     match (term, dtype) {
         (Term::Sum(_), _) | (_, Dtype::Bool) => 0.0,
-        (_, Dtype::F32) => f64::NEG_INFINITY,
         (_, Dtype::I32) => f64::from(i32::MIN),
-        _ => unreachable!("compile() lets no other type pass"),
+        (_, Dtype::I64) => i64::MIN as f64,
+        _ => f64::NEG_INFINITY,
     }
 }
 
@@ -199,9 +242,7 @@ impl<'a> Evaluator<'a> {
         let node = self.dag.node(id);
         let value = match node {
             Term::Axes(_) => f64::NAN,
-            Term::F32(literal) => f64::from(literal.value()),
-            Term::I32(literal) => f64::from(literal.0),
-            Term::Bool(literal) => f64::from(u8::from(*literal)),
+            _ if node.is_literal() => node.constant().map_or(f64::NAN, Constant::to_f64),
             Term::Position(index) => self.dag.context.index_expr(*index).eval(position, 0) as f64,
             Term::Inside(inside) => {
                 let inside = self.dag.context.inside(*inside);

@@ -14,6 +14,6 @@ pub use axes::{Axis, AxisSet};
 pub use dag::{Access, Context, Dag, Facts, Inside, Root};
 pub use egg::Id;
 pub use evaluate::{Buffers, Dense, Evaluator, Fixed, Precision, apply, convert, positions};
-pub(crate) use evaluate::{combine_with, identity, set_position};
+pub(crate) use evaluate::{apply_long, combine_with, identity, set_position};
 pub use index::{Atom, IndexExpr};
-pub use language::{AccessId, F32, I32, IndexId, InsideId, ReducedAxes, Term};
+pub use language::{AccessId, Constant, F32, I32, IndexId, InsideId, Number, ReducedAxes, Term};

@@ -21,7 +21,10 @@ pub fn random_inputs(g: &Graph, free: &[usize], random: &mut Random) -> Inputs {
             (Dtype::I32, _) => random.below(5) as f64,
             (Dtype::F32, name) if name.ends_with("variance") => random.unit() + 0.5,
             (Dtype::F32, _) => f64::from((random.unit() * 2.0 - 1.0) as f32),
-            _ => unreachable!("no other type is compiled yet"),
+            (Dtype::I64 | Dtype::U8, _) => random.below(5) as f64,
+            (Dtype::F16 | Dtype::BF16, _) => {
+                convert(f64::from((random.unit() * 2.0 - 1.0) as f32), Dtype::F32, node.dtype)
+            }
         };
         inputs.insert(name.clone(), (0..len).map(|_| value(random)).collect());
     }
@@ -70,8 +73,7 @@ pub fn evaluate(g: &Graph, inputs: &Inputs, free: &[usize]) -> Vec<Vec<f64>> {
 fn element(g: &Graph, id: NodeId, at: &[usize], values: &[Vec<f64>], free: &[usize]) -> f64 {
     let node = &g.nodes[id];
     let read = |x: NodeId, at: &[usize]| values[x][offset(&g.sizes(x, free), at)];
-    let integer = node.dtype == Dtype::I32;
-    let wrap = |value: f64| if integer { f64::from(value as i64 as i32) } else { value };
+    let wrap = |value: f64| Precision::Double.round(value, node.dtype);
     let maximum = |x: f64, y: f64| if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) };
     let mut at = at.to_vec();
     match &node.op {
@@ -99,7 +101,7 @@ fn element(g: &Graph, id: NodeId, at: &[usize], values: &[Vec<f64>], free: &[usi
             }
         }
         Op::Select(c, x, y) => read(if read(*c, &at) != 0.0 { *x } else { *y }, &at),
-        Op::Cast(x) => convert(read(*x, &at), node.dtype),
+        Op::Cast(x) => convert(read(*x, &at), g.nodes[*x].dtype, node.dtype),
         Op::Reduce(op, x, axis) => {
             let elements = g.sizes(*x, free)[*axis];
             at.insert(*axis, 0);
@@ -109,7 +111,8 @@ fn element(g: &Graph, id: NodeId, at: &[usize], values: &[Vec<f64>], free: &[usi
             });
             match op {
                 Reduce::Sum => wrap(all.sum()),
-                Reduce::Max if integer => all.fold(f64::from(i32::MIN), f64::max),
+                Reduce::Max if node.dtype == Dtype::I32 => all.fold(f64::from(i32::MIN), f64::max),
+                Reduce::Max if node.dtype == Dtype::I64 => all.fold(i64::MIN as f64, f64::max),
                 Reduce::Max if node.dtype == Dtype::Bool => f64::from(u8::from(all.any(|x| x != 0.0))),
                 Reduce::Max => all.fold(f64::NEG_INFINITY, maximum),
             }

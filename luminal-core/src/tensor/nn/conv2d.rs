@@ -6,16 +6,19 @@ use crate::tensor::trace::op;
 use crate::tensor::{D, Dim, Float, Module, One, Scope, Tensor, conv};
 
 /// A convolution of images `[batch, I, height, width]` with square kernels: `weight` is `[O, I / GROUPS, K, K]`, `bias` is `[O]`.
+/// `Conv2d<32, 32, 3, 1, 1, true, 32>` is a depthwise convolution.
 ///
 /// ```
 /// use luminal_core::tensor::nn::Conv2d;
 /// use luminal_core::tensor::{D, Tensor, input, output, trace, weights};
 ///
 /// let traced = trace(|| {
-///     let layer: Conv2d<1, 8, 3, 2, 1> = weights("layer"); // stride 2, padding 1
+///     let [layer]: [Conv2d<1, 8, 3, 2, 1>; 1] = weights("layers"); // stride 2, padding 1
 ///     let images: Tensor<(D<4>, D<1>, D<28>, D<28>)> = input("images");
 ///     let maps: Tensor<(D<4>, D<8>, D<14>, D<14>)> = layer.forward(images);
-///     output(&maps);
+///     let depthwise: Conv2d<8, 8, 3, 1, 1, true, 8> = weights("depthwise");
+///     let same: Tensor<(D<4>, D<8>, D<14>, D<14>)> = depthwise.forward(maps);
+///     output(&same);
 /// });
 /// assert!(traced.mistakes.is_empty());
 /// ```

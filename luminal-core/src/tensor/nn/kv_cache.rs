@@ -10,7 +10,7 @@ use std::fmt;
 /// are fixed.
 ///
 /// A run writes its tokens at a position that is an input, and attends to what is in front of them. What does not fit in
-/// is not written, and nothing else is changed, whatever the position: so a program asks [`Positions`] before each run,
+/// is not written, and nothing else is changed, whatever the position: so a program asks [`CachePositions`] before each run,
 /// which refuses a prompt that is too long before anything is written.
 ///
 /// ```
@@ -108,9 +108,9 @@ impl<B: Dim, H: Dim, C: Dim, W: Dim, E: Element> Module for KvCache<B, H, C, W, 
 /// Where the next tokens go in the [`KvCache`]s of a program: counts them, and refuses those that have no room.
 ///
 /// ```
-/// use luminal_core::tensor::nn::Positions;
+/// use luminal_core::tensor::nn::CachePositions;
 ///
-/// let mut positions = Positions::new(16);
+/// let mut positions = CachePositions::new(16);
 /// assert_eq!(positions.take(10)?, 0); // the position to run the model at
 /// let full = positions.take(7).unwrap_err();
 /// assert_eq!((full.needs, full.has), (17, 16));
@@ -118,15 +118,15 @@ impl<B: Dim, H: Dim, C: Dim, W: Dim, E: Element> Module for KvCache<B, H, C, W, 
 /// # Ok::<(), luminal_core::tensor::nn::CacheFull>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Positions {
+pub struct CachePositions {
     used: usize,
     capacity: usize,
 }
 
-impl Positions {
+impl CachePositions {
     /// Of an empty cache of so many tokens.
-    pub const fn new(capacity: usize) -> Positions {
-        Positions { used: 0, capacity }
+    pub const fn new(capacity: usize) -> CachePositions {
+        CachePositions { used: 0, capacity }
     }
 
     /// The position for so many more tokens, which are counted as used from now on.

@@ -23,7 +23,7 @@ pub use dims::{Over, Times};
 pub use embedding::Embedding;
 pub use feed_forward::{FeedForward, SwiGlu};
 pub use format::WeightFormat;
-pub use kv_cache::{CacheFull, KvCache, Positions};
+pub use kv_cache::{CacheFull, CachePositions, KvCache};
 pub use linear::Linear;
 pub use norm::{BatchNorm, GroupNorm, LayerNorm, RmsNorm};
 pub use quant::{Packed, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, QuantMatrix};

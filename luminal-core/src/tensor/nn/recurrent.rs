@@ -298,7 +298,7 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
         // Axes of one element are there for steps to be cut and joined.
         let mut nodes: Vec<Nodes> = (0..LAYERS).map(|layer| state.nodes(layer)).collect();
         let x = x.convert::<f32>();
-        let result = Tensor::<(B, L, D<H>)>::with_all_axes([x.loose()], |graph, [x]| {
+        let result = Tensor::<(B, L, D<H>)>::with_all_axes([x.loose()], |graph, [x], _| {
             let batch = graph.nodes[x].shape[0];
             let full = |graph: &mut Graph, node: NodeId| match graph.nodes[node].shape.len() {
                 1 => graph.expand(node, 0, batch),
@@ -436,7 +436,7 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
             return Tensor::placeholder();
         }
         let x = x.convert::<f32>();
-        let result = Tensor::<(B, L, Both)>::with_all_axes([x.loose()], |graph, [mut x]| {
+        let result = Tensor::<(B, L, Both)>::with_all_axes([x.loose()], |graph, [mut x], _| {
             let batch = graph.nodes[x].shape[0];
             for layer in 0..LAYERS {
                 let sides = [false, true].map(|backwards| {

@@ -2,12 +2,15 @@
 
 mod accuracy;
 mod attention;
+mod cache;
 mod compositions;
 mod dtypes;
 mod einsum;
+mod free_sizes;
 mod elements;
 mod grids;
 mod images;
+mod layers;
 mod mistakes;
 mod modules;
 mod movement;

@@ -28,7 +28,8 @@ impl Graph {
     /// If these are not planes of the format.
     pub fn dequantise(&mut self, format: &BlockFormat, planes: &[NodeId]) -> NodeId {
         assert_eq!(planes.len(), format.planes.len(), "planes of {}", format.dtype);
-        let single = format.planes.iter().position(|plane| plane.count == 1).expect("every format has a scale");
+        let single =
+            format.planes.iter().position(|plane| plane.count == 1).expect("every format has a scale");
         let lead = self.nodes[planes[single]].shape.clone();
         let mut blocks = Blocks { graph: self, lead };
         let y = match (format.dtype, planes) {
@@ -61,7 +62,9 @@ impl Graph {
                 blocks.scaled(d, q)
             }
             (StoredDtype::Q4_K, &[d, dmin, scales, qs]) => blocks.super_block(d, dmin, scales, None, qs),
-            (StoredDtype::Q5_K, &[d, dmin, scales, qh, qs]) => blocks.super_block(d, dmin, scales, Some(qh), qs),
+            (StoredDtype::Q5_K, &[d, dmin, scales, qh, qs]) => {
+                blocks.super_block(d, dmin, scales, Some(qh), qs)
+            }
             (StoredDtype::Q6_K, &[ql, qh, scales, d]) => blocks.six_bits(ql, qh, scales, d),
             (dtype, _) => panic!("{dtype} has no composition"),
         };

@@ -68,7 +68,8 @@ impl<F: Packed, const O: usize, const I: usize> Module for QuantMatrix<F, O, I> 
         let mistake = if scope.kind == Kind::State {
             Some(format!("`{path}` is state and cannot be in the packed format {dtype}: use a float type"))
         } else if I % block != 0 {
-            let smaller = if block > 32 && I % 32 == 0 { ", such as Q8_0, whose blocks are of 32," } else { "" };
+            let smaller =
+                if block > 32 && I % 32 == 0 { ", such as Q8_0, whose blocks are of 32," } else { "" };
             Some(format!(
                 "`{path}` has rows of {I} elements, but {dtype} stores blocks of {block} and a row must be whole blocks: use \
                  another format{smaller} or a float type"
