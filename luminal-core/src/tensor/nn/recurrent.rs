@@ -108,7 +108,7 @@ impl<K: RecurrentKind, I: Dim, const H: usize, E: Float> Cell<K, I, H, E> {
     }
 
     /// `[.., I]` to `[.., gates * H]`.
-    fn from_input(&self, graph: &mut Graph, x: NodeId) -> NodeId {
+    fn input_part(&self, graph: &mut Graph, x: NodeId) -> NodeId {
         affine(graph, x, self.weight_ih.node, self.bias_ih.map(|bias| bias.node))
     }
 
@@ -120,7 +120,7 @@ impl<K: RecurrentKind, I: Dim, const H: usize, E: Float> Cell<K, I, H, E> {
 
     /// `[batch, length, I]` to `[batch, length, H]`, from the first to the last or back.
     fn sequence(&self, graph: &mut Graph, x: NodeId, state: &mut Nodes, backwards: bool) -> NodeId {
-        let products = self.from_input(graph, x);
+        let products = self.input_part(graph, x);
         let shape = graph.nodes[products].shape.clone();
         let length = shape[1].max();
         let mut steps = vec![0; length];
@@ -345,11 +345,11 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
                 let graph = &mut recorder.graph;
                 match layer {
                     0 => {
-                        let product = self.first.from_input(graph, x);
+                        let product = self.first.input_part(graph, x);
                         self.first.step(graph, product, &mut nodes);
                     }
                     _ => {
-                        let product = self.others[layer - 1].from_input(graph, x);
+                        let product = self.others[layer - 1].input_part(graph, x);
                         self.others[layer - 1].step(graph, product, &mut nodes);
                     }
                 }
