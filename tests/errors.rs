@@ -23,7 +23,10 @@ fn entries() -> Vec<Entry> {
         .map(|section| {
             let (heading, rest) = section.split_once('\n').unwrap_or((section, ""));
             let text = rest.split("\n## ").next().unwrap_or_default();
-            Entry { pattern: heading.trim().to_string(), text: text.split_whitespace().collect::<Vec<_>>().join(" ") }
+            Entry {
+                pattern: heading.trim().to_string(),
+                text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            }
         })
         .collect()
 }
@@ -74,7 +77,10 @@ fn every_pinned_message_has_an_entry() {
         let text = fs::read_to_string(&file).unwrap();
         for message in pinned(&text) {
             // Headings may leave out the operation.
-            let bare = message.split_once(": ").filter(|(op, _)| !op.contains(' ')).map_or(message, |(_, rest)| rest);
+            let bare = message
+                .split_once(": ")
+                .filter(|(op, _)| !op.contains(' '))
+                .map_or(message, |(_, rest)| rest);
             let known = |entry: &Entry| matches(&entry.pattern, message) || matches(&entry.pattern, bare);
             if !entries.iter().any(known) {
                 missing.push(format!("{}: {message}", file.file_name().unwrap().display()));
