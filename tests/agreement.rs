@@ -8,7 +8,7 @@ use luminal::reference::{self, Data, DenseTensor as Tensor, Feeds, Tolerance, co
 use luminal::rt::{Dtype, Executable, GridAxis, InputRef, Isa, Session};
 use luminal::{Device, Weights};
 use luminal_cuda::interpreter::{Launch, Memory, Module, WarpOrder};
-use models::{blocks, classify, decoder, windows};
+use models::{blocks, classify, decoder, types, windows};
 
 /// Of each element, in proportion to the greatest one where that is more than 1: sums of great terms round like these.
 fn tolerance(expected: &Tensor) -> Tolerance {
@@ -33,6 +33,7 @@ fn all() -> Vec<Model> {
         model(blocks::cnn::GRAPH, &blocks::cnn::PLAN),
         model(blocks::step::GRAPH, &blocks::step::PLAN),
         model(blocks::words::GRAPH, &blocks::words::PLAN),
+        model(types::mixed::GRAPH, &types::mixed::PLAN),
         model(decoder::decode::GRAPH, &decoder::decode::PLAN),
         model(decoder::summarise::GRAPH, &decoder::summarise::PLAN),
         model(decoder::compare::GRAPH, &decoder::compare::PLAN),
