@@ -26,6 +26,7 @@ fn main() {
         .model(blocks::words::MODEL)
         .model(windows::shapes::MODEL)
         .model(windows::filters::MODEL)
+        .model(models::types::mixed::MODEL)
         .model(decoder::decode::MODEL)
         .model(decoder::summarise::MODEL)
         .model(decoder::compare::MODEL)

@@ -12,8 +12,8 @@ pub use luminal_core::tensor::{
     At, Attention, Axes, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand,
     Element, EndsWith, Feed, Fits, Float, Grouped, Index, Input, Insert, Join, Lead, MatMul, Module, Number,
     One, Operand, Order, Output, Parts, PerAxis, Permute, Pool, Resize, Rope, RopeScaling, SameType, Scope,
-    Shape, Split, Swapped, Tensor, Unit, View, Whole, With, attention, concat_all, conv, conv_transpose,
-    pool, rope, stack,
+    Shape, Split, Swapped, Tensor, Total, Truth, Unit, View, Whole, With, attention, concat_all, conv,
+    conv_transpose, pool, rope, stack,
 };
 pub use luminal_core::weights::{
     BLOCK_FORMATS, BlockFormat, MetadataArray, MetadataValue, Plane, StoredDtype, StoredTensor, Weights,

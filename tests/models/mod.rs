@@ -2,6 +2,7 @@
 
 pub mod blocks;
 pub mod decoder;
+pub mod types;
 pub mod windows;
 
 use luminal::{Axis, D, Linear, Module, Tensor, dim, model};
