@@ -16,7 +16,7 @@ mod models;
 
 #[cfg(feature = "selftest")]
 fn main() {
-    use models::{blocks, windows};
+    use models::{blocks, decoder, windows};
     build::Compiler::new()
         .model(models::classify::MODEL)
         .model(blocks::attention::MODEL)
@@ -26,6 +26,11 @@ fn main() {
         .model(blocks::words::MODEL)
         .model(windows::shapes::MODEL)
         .model(windows::filters::MODEL)
+        .model(models::types::mixed::MODEL)
+        .model(decoder::decode::MODEL)
+        .model(decoder::summarise::MODEL)
+        .model(decoder::compare::MODEL)
+        .model(decoder::encode::MODEL)
         .run();
 }
 

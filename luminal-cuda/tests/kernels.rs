@@ -68,8 +68,10 @@ fn run(
 }
 
 /// Equal up to rounding, by the size of the element and of the greatest one; NaN equals NaN.
-fn check(what: &str, found: &[Values], expected: &[Values]) {
+fn check(what: &str, kernel: &Kernel, found: &[Values], expected: &[Values]) {
     for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
+        // A number of 16 bits may be rounded to the other side, if its sum was in another order.
+        let step = testing::step(kernel.buffers[number].dtype);
         let (Values::Float(found), Values::Float(expected)) = (found, expected) else {
             assert_eq!(found, expected, "{what}, argument {number}");
             continue;
@@ -78,7 +80,7 @@ fn check(what: &str, found: &[Values], expected: &[Values]) {
         for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
             let same = found.is_nan() && expected.is_nan()
                 || found == expected
-                || (found - expected).abs() <= 1e-5 * expected.abs() + 2e-6 * scale;
+                || (found - expected).abs() <= (1e-5 + step) * expected.abs() + 2e-6 * scale;
             assert!(same, "{what}, argument {number}, element {place}: {found} instead of {expected}");
         }
     }
@@ -102,12 +104,13 @@ fn check_program(
     let text = render_module(&[program]).unwrap_or_else(|error| panic!("{what}: {error}"));
     let module = Module::parse(&text).unwrap_or_else(|error| panic!("{what}: {error}\n{text}"));
     let args = testing::inputs(kernel, fill, 7);
-    // what is cast to i32 must be rounded to f32 before
-    let rounding = if what.starts_with("integers") { Rounding::F32 } else { Rounding::Exact };
+    // what is cast to fewer values must be rounded to f32 before
+    let casts = ["integers", "casts", "matmul_f16", "matmul_bf16"].iter().any(|name| what.starts_with(name));
+    let rounding = if casts { Rounding::F32 } else { Rounding::Exact };
     let expected = meaning::run(kernel, &args, sizes, rounding).unwrap();
     for order in orders {
         let found = run(&module, program, &args, sizes, *order);
-        check(&format!("{what} {sizes:?} {fill:?} {order:?}"), &found, &expected);
+        check(&format!("{what} {sizes:?} {fill:?} {order:?}"), kernel, &found, &expected);
     }
 }
 
@@ -286,6 +289,35 @@ fn integers_divide_towards_minus_infinity() {
                     let Scalar::Int(expected) = meaning::binary(op, x, y, Rounding::F32) else { panic!() };
                     assert_eq!(found, f64::from(expected), "{op:?} of {x:?} and {y:?}");
                 }
+            }
+        }
+    }
+}
+
+/// Bit for bit: every float of 16 bits, and what is half way between two of them.
+#[test]
+fn conversions_between_all_types() {
+    for from in Dtype::ALL {
+        let given = testing::values_to_convert(from);
+        for to in Dtype::ALL {
+            let name = format!("{from}_to_{to}");
+            let kernel = testing::conversion(from, to, given.len());
+            let program = program(&name, &kernel);
+            let text = render_module(&[&program]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            keep(&name, &text);
+            let module = Module::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+            let args = [given.clone(), Values::zeros(to, given.len())];
+            let expected = meaning::run(&kernel, &args, &[], Rounding::F32).unwrap().remove(1);
+            let found = run(&module, &program, &args, &[], WarpOrder::Ascending).remove(1);
+            for place in 0..given.len() {
+                let same = match (found.get(place), expected.get(place)) {
+                    (Scalar::Float(x), Scalar::Float(y)) => {
+                        x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+                    }
+                    (x, y) => x == y,
+                };
+                let (x, y, right) = (given.get(place), found.get(place), expected.get(place));
+                assert!(same, "{name}: {x:?} becomes {y:?}, not {right:?}");
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Models that the tests run: traced by the build script of this package, used by `tests/*.rs`.
 
 pub mod blocks;
+pub mod decoder;
+pub mod types;
 pub mod windows;
 
 use luminal::{Axis, D, Linear, Module, Tensor, dim, model};

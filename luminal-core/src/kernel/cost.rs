@@ -377,7 +377,9 @@ impl Walk<'_> {
             }
             Expr::Select(..) => (2.0, 0.0),
             Expr::Cast(..) | Expr::Position(_) | Expr::NotNegative(_) => (1.0, 0.0),
-            Expr::Float(_) | Expr::Int(_) | Expr::Long(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Acc => (0.0, 0.0),
+            Expr::Float(_) | Expr::Int(_) | Expr::Long(_) | Expr::Bool(_) | Expr::Size(_) | Expr::Acc => {
+                (0.0, 0.0)
+            }
         }
     }
 }

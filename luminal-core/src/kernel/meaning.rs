@@ -2,154 +2,13 @@
 
 use super::expr;
 use super::ir::{Affine, AxisId, Binary, Def, E, Expr, Index, Item, Kernel};
+use super::sample::Sample;
 use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::error::{Error, Result};
 use crate::graph::{Reduce, Unary};
-use crate::reference::Data;
 use crate::reference::scalar::{mod_i32, mod_i64};
 
-/// The elements of a tensor, row-major over its bounds, whatever its storage is. Types that only store numbers are held in their
-/// wide type ([`Dtype::wide`]).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// `f32`; exact sums may hold more bits.
-    Float(Vec<f64>),
-    /// `i32`
-    Int(Vec<i32>),
-    /// `i64`
-    Long(Vec<i64>),
-    /// `bool`
-    Bool(Vec<bool>),
-}
-
-impl Values {
-    /// `count` zeros.
-    pub fn zeros(dtype: Dtype, count: usize) -> Values {
-        match dtype.wide() {
-            Dtype::I32 => Values::Int(vec![0; count]),
-            Dtype::I64 => Values::Long(vec![0; count]),
-            Dtype::Bool => Values::Bool(vec![false; count]),
-            _ => Values::Float(vec![0.0; count]),
-        }
-    }
-
-    /// As memory holds them in a buffer of this type.
-    pub fn to_bytes(&self, dtype: Dtype) -> Vec<u8> {
-        match (self, dtype) {
-            (Values::Float(x), Dtype::F16) => x.iter().flat_map(|x| nearest_f16(*x).to_ne_bytes()).collect(),
-            (Values::Float(x), Dtype::BF16) => {
-                x.iter().flat_map(|x| nearest_bf16(*x).to_ne_bytes()).collect()
-            }
-            (Values::Float(x), _) => x.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
-            (Values::Int(x), Dtype::U8) => x.iter().map(|x| *x as u8).collect(),
-            (Values::Int(x), _) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-            (Values::Long(x), _) => x.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-            (Values::Bool(x), _) => x.iter().map(|x| u8::from(*x)).collect(),
-        }
-    }
-
-    /// The inverse of [`Values::to_bytes`].
-    pub fn from_bytes(dtype: Dtype, bytes: &[u8]) -> Values {
-        match Data::from_bytes(dtype, bytes) {
-            Data::F32(x) => Values::Float(x.into_iter().map(f64::from).collect()),
-            Data::F16(x) => Values::Float(x.into_iter().map(f64::from).collect()),
-            Data::BF16(x) => Values::Float(x.into_iter().map(f64::from).collect()),
-            Data::I32(x) => Values::Int(x),
-            Data::I64(x) => Values::Long(x),
-            Data::U8(x) => Values::Int(x.into_iter().map(i32::from).collect()),
-            Data::Bool(x) => Values::Bool(x),
-        }
-    }
-
-    /// Their type: `f32`, `i32`, `i64` or `bool`.
-    pub fn dtype(&self) -> Dtype {
-        match self {
-            Values::Float(_) => Dtype::F32,
-            Values::Int(_) => Dtype::I32,
-            Values::Long(_) => Dtype::I64,
-            Values::Bool(_) => Dtype::Bool,
-        }
-    }
-
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        match self {
-            Values::Float(x) => x.len(),
-            Values::Int(x) => x.len(),
-            Values::Long(x) => x.len(),
-            Values::Bool(x) => x.len(),
-        }
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// One element.
-    pub fn get(&self, place: usize) -> Scalar {
-        match self {
-            Values::Float(x) => Scalar::Float(x[place]),
-            Values::Int(x) => Scalar::Int(x[place]),
-            Values::Long(x) => Scalar::Long(x[place]),
-            Values::Bool(x) => Scalar::Bool(x[place]),
-        }
-    }
-
-    /// Replaces one element by a value of the same type.
-    pub fn set(&mut self, place: usize, value: Scalar) {
-        match (self, value) {
-            (Values::Float(x), Scalar::Float(v)) => x[place] = v,
-            (Values::Int(x), Scalar::Int(v)) => x[place] = v,
-            (Values::Long(x), Scalar::Long(v)) => x[place] = v,
-            (Values::Bool(x), Scalar::Bool(v)) => x[place] = v,
-            (values, value) => panic!("{value:?} does not go into a buffer of {}", values.dtype()),
-        }
-    }
-}
-
-/// One value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scalar {
-    /// `f32`, perhaps with more bits.
-    Float(f64),
-    /// `i32`
-    Int(i32),
-    /// `i64`
-    Long(i64),
-    /// `bool`
-    Bool(bool),
-}
-
-impl Scalar {
-    /// Zero of a type: what a load gives outside its guards.
-    pub fn zero(dtype: Dtype) -> Scalar {
-        match dtype.wide() {
-            Dtype::I32 => Scalar::Int(0),
-            Dtype::I64 => Scalar::Long(0),
-            Dtype::Bool => Scalar::Bool(false),
-            _ => Scalar::Float(0.0),
-        }
-    }
-
-    /// What a reduction starts from.
-    pub fn identity(op: Reduce, dtype: Dtype) -> Scalar {
-        match (op, dtype) {
-            (Reduce::Max, Dtype::F32) => Scalar::Float(f64::NEG_INFINITY),
-            (Reduce::Max, Dtype::I32) => Scalar::Int(i32::MIN),
-            (Reduce::Max, Dtype::I64) => Scalar::Long(i64::MIN),
-            _ => Scalar::zero(dtype),
-        }
-    }
-
-    fn int(self) -> i32 {
-        if let Scalar::Int(x) = self { x } else { panic!("{self:?} is not an i32") }
-    }
-
-    fn truth(self) -> bool {
-        if let Scalar::Bool(x) = self { x } else { panic!("{self:?} is not a bool") }
-    }
-}
+pub use super::values::{Scalar, Values};
 
 /// How floats are rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -309,6 +168,28 @@ pub fn run_blocks(
     rounding: Rounding,
     block: usize,
 ) -> Result<Vec<Values>> {
+    Ok(evaluate(kernel, args, sizes, rounding, block, &Sample::whole(kernel))?.0)
+}
+
+/// As [`run`], in part. Also tells for each element of each argument whether it was computed.
+pub fn run_sample(
+    kernel: &Kernel,
+    args: &[Values],
+    sizes: &[usize],
+    rounding: Rounding,
+    sample: &Sample,
+) -> Result<(Vec<Values>, Vec<Vec<bool>>)> {
+    evaluate(kernel, args, sizes, rounding, usize::MAX, sample)
+}
+
+fn evaluate(
+    kernel: &Kernel,
+    args: &[Values],
+    sizes: &[usize],
+    rounding: Rounding,
+    block: usize,
+    sample: &Sample,
+) -> Result<(Vec<Values>, Vec<Vec<bool>>)> {
     if args.len() != kernel.args {
         return Err(Error::new(format!(
             "the kernel has {} arguments, {} were given",
@@ -327,7 +208,9 @@ pub fn run_blocks(
         data.push(Values::zeros(buffer.dtype, buffer.dims.iter().product()));
     }
     let extents = kernel.axes.iter().map(|axis| axis.free.map_or(axis.max, |d| sizes[d])).collect();
-    let mut state = State { kernel, data, extents, starts: vec![0; kernel.axes.len()], rounding, sizes };
+    let written = data.iter().map(|values| vec![false; values.len()]).collect();
+    let starts = vec![0; kernel.axes.len()];
+    let mut state = State { kernel, data, written, starts, extents, sizes, rounding, sample };
     for item in &kernel.items {
         match item {
             Item::Def(def) => state.definition(def),
@@ -335,17 +218,20 @@ pub fn run_blocks(
         }
     }
     state.data.truncate(kernel.args);
-    Ok(state.data)
+    state.written.truncate(kernel.args);
+    Ok((state.data, state.written))
 }
 
 struct State<'a> {
     kernel: &'a Kernel,
     data: Vec<Values>,
+    written: Vec<Vec<bool>>,
     /// Where each axis starts and ends.
     starts: Vec<usize>,
     extents: Vec<usize>,
     sizes: &'a [usize],
     rounding: Rounding,
+    sample: &'a Sample,
 }
 
 impl State<'_> {
@@ -408,6 +294,13 @@ impl State<'_> {
             visit(self, position);
             return;
         };
+        if let Some(positions) = self.sample.positions(*axis) {
+            for i in positions {
+                position[*axis] = *i as i64;
+                self.each(rest, position, visit);
+            }
+            return;
+        }
         for i in self.starts[*axis]..self.extents[*axis] {
             position[*axis] = i as i64;
             self.each(rest, position, visit);
@@ -418,6 +311,7 @@ impl State<'_> {
         let index: Vec<i64> = def.at.iter().map(|at| at.eval(position)).collect();
         let place = self.place(def.dst, &index);
         self.data[def.dst].set(place, value);
+        self.written[def.dst][place] = true;
     }
 
     fn place(&self, buffer: usize, index: &[i64]) -> usize {
@@ -441,7 +335,7 @@ impl State<'_> {
             Expr::Position(at) => Scalar::Int(affine(at) as i32),
             Expr::NotNegative(at) => Scalar::Bool(affine(at) >= 0),
             Expr::Load { buffer, index, guards } => {
-                if guards.iter().any(|g| !(0..g.extent as i64).contains(&affine(&g.at))) {
+                if guards.iter().any(|g| !g.holds(affine(&g.at), self.sizes)) {
                     return Scalar::zero(self.kernel.buffers[*buffer].dtype);
                 }
                 let index: Vec<i64> = index

@@ -163,8 +163,7 @@ impl Graph {
         let narrow = self.nodes[operands[0]].dtype;
         let mut factors: Vec<Labelled> = vec![];
         for (node, labels) in operands.iter().zip(labels) {
-            let wide = self.nodes[*node].dtype.wide();
-            let node = if wide == self.nodes[*node].dtype { *node } else { self.cast(*node, wide) };
+            let node = self.wide(*node);
             factors.push(self.diagonals(node, labels.clone()));
         }
         let result = self.contract(&factors, output);

@@ -219,13 +219,14 @@ impl Renderer<'_> {
         let shared = buffer.space == Space::Scratch;
         let mut groups = self.by_depth(at);
         let outer = groups.remove(&0).unwrap_or_default();
-        let mut pointer = if shared { self.shared_base() } else { self.argument(buffer) };
         // The sum of all that no loop changes is one number of 32 bits, where the buffer has no more elements than that.
-        if i32::try_from(buffer.len()).is_ok() {
-            if let Some(sum) = self.outer_sum(&outer, &at.lanes) {
-                pointer = self.offset_by(shared, Some(0), pointer, &sum, bytes);
-            }
-        } else {
+        let small = i32::try_from(buffer.len()).is_ok();
+        let sum = if small { self.outer_sum(&outer, &at.lanes) } else { None };
+        let mut pointer = if shared { self.shared_base() } else { self.argument(buffer) };
+        if let Some(sum) = sum {
+            pointer = self.offset_by(shared, Some(0), pointer, &sum, bytes);
+        }
+        if !small {
             for term in outer {
                 let value = self.term(&term);
                 pointer = self.offset_by(shared, Some(0), pointer, &value, term.stride * bytes);

@@ -10,12 +10,14 @@ use crate::kernel::expr;
 use crate::kernel::inputs::{Fill, arguments};
 use crate::kernel::ir::{Expr, Kernel, Space};
 use crate::kernel::meaning::{self, Rounding, Values};
+use crate::kernel::sample::Sample;
 use crate::plan::KernelFn;
 
 /// What integer inputs are: also indices outside of every table, which kernels must take for its ends.
 const INTEGERS: std::ops::RangeInclusive<i64> = -3..=40;
-/// Above this many evaluations of an expression, one kind of input must do: the meaning is slow.
-const MANY: f64 = 2e7;
+/// Up to this many evaluations of an expression every element is compared, for all kinds of inputs. The meaning is slow: of
+/// larger kernels about so many evaluations are made, at the ends and at random positions of the axes.
+const MANY: f64 = 2e6;
 
 /// Runs a compiled kernel and compares all that it writes.
 ///
@@ -26,24 +28,16 @@ const MANY: f64 = 2e7;
 /// The first difference, with everything needed to see it again.
 pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, graph: &Graph, seed: u64) -> Result<Agreement> {
     let mut agreement = Agreement::default();
-    let fills = match work(&unit.kernel) > MANY {
-        true => &[Fill::Mixed][..],
-        false => &[Fill::Mixed, Fill::Negative, Fill::WithNan][..],
-    };
     for (number, sizes) in free_sizes(graph)?.iter().enumerate() {
-        for fill in fills {
-            let case = Case { unit, fill: *fill, seed: seed.wrapping_add(number as u64), sizes };
+        for fill in [Fill::Mixed, Fill::Negative, Fill::WithNan] {
+            let seed = seed.wrapping_add(number as u64);
+            let sample = Sample::within(&unit.kernel, sizes, MANY, seed);
+            let case = Case { unit, fill, seed, sizes, sample };
             // SAFETY: passed on.
             agreement.merge(unsafe { case.run(function) }?);
         }
     }
     Ok(agreement)
-}
-
-/// How often the meaning evaluates an expression.
-fn work(kernel: &Kernel) -> f64 {
-    let volume = |axes: &[usize]| axes.iter().map(|axis| kernel.axes[*axis].max as f64).product::<f64>();
-    kernel.defs().map(|def| volume(&def.axes) * def.reduce.as_ref().map_or(1.0, |r| volume(&r.axes))).sum()
 }
 
 /// Free sizes at their bounds, in the middle, and at 1, or as near to that as relations permit: tails of every kind.
@@ -68,6 +62,7 @@ struct Case<'a> {
     fill: Fill,
     seed: u64,
     sizes: &'a [usize],
+    sample: Sample,
 }
 
 impl Case<'_> {
@@ -77,12 +72,14 @@ impl Case<'_> {
         let program = &self.unit.program;
         let kernel = &program.kernel;
         let args = arguments(&self.unit.kernel, self.fill, INTEGERS, self.seed);
-        let rounded = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::F32)?;
-        let exact = meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::Exact)?;
+        let run =
+            |rounding| meaning::run_sample(&self.unit.kernel, &args, self.sizes, rounding, &self.sample);
+        let (rounded, computed) = run(Rounding::F32)?;
+        let (exact, _) = run(Rounding::Exact)?;
         let terms = reduced(&self.unit.kernel);
         // Where nothing is decided by a cast, this is `exact`.
         let other = match decides(&self.unit.kernel) {
-            true => meaning::run(&self.unit.kernel, &args, self.sizes, Rounding::Other(allowance(terms)))?,
+            true => run(Rounding::Other(allowance(terms)))?.0,
             false => exact.clone(),
         };
         let mut memory = Memory::new(kernel, &args);
@@ -100,8 +97,12 @@ impl Case<'_> {
             if !written {
                 continue;
             }
-            let right =
-                Right { rounded: &rounded[argument], exact: &exact[argument], other: &other[argument] };
+            let right = Right {
+                rounded: &rounded[argument],
+                exact: &exact[argument],
+                other: &other[argument],
+                computed: &computed[argument],
+            };
             agreement.merge(
                 compare(&values, &right, buffer.dtype, terms)
                     .map_err(|e| self.failed(&format!("`{}`: {e}", buffer.name)))?,
@@ -150,6 +151,8 @@ struct Right<'a> {
     exact: &'a Values,
     /// Not rounded, and casts decide the other way where that is in doubt.
     other: &'a Values,
+    /// Whether each element was computed: others say nothing.
+    computed: &'a [bool],
 }
 
 /// Compares computed values with the meaning. The order of a sum is free, so an element may differ by what rounding
@@ -159,14 +162,17 @@ fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Re
     let (Values::Float(computed), Values::Float(rounded), Values::Float(exact), Values::Float(other)) =
         (computed, right.rounded, right.exact, right.other)
     else {
-        for place in 0..computed.len() {
+        for place in (0..computed.len()).filter(|place| right.computed[*place]) {
             let found = computed.get(place);
             if ![right.rounded, right.exact, right.other].iter().any(|values| values.get(place) == found) {
                 let expected = right.rounded.get(place);
                 return Err(Error::new(format!("element {place} is {found:?}, expected {expected:?}")));
             }
         }
-        return Ok(Agreement { worst: 0.0, elements: computed.len() });
+        return Ok(Agreement {
+            worst: 0.0,
+            elements: right.computed.iter().filter(|computed| **computed).count(),
+        });
     };
     let step = match dtype {
         Dtype::F16 => 2f64.powi(-10),
@@ -174,7 +180,7 @@ fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Re
         _ => 0.0,
     };
     let mut worst = 0.0f64;
-    for (place, found) in computed.iter().enumerate() {
+    for (place, found) in computed.iter().enumerate().filter(|(place, _)| right.computed[*place]) {
         let (rounded, exact, other) = (rounded[place], exact[place], other[place]);
         let scale = 1.0 + exact.abs();
         let doubt = (exact - rounded).abs() + (exact - other).abs();
@@ -192,7 +198,7 @@ fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Re
             worst = worst.max(error / scale);
         }
     }
-    Ok(Agreement { worst, elements: computed.len() })
+    Ok(Agreement { worst, elements: right.computed.iter().filter(|computed| **computed).count() })
 }
 
 /// Everything about a kernel that disagrees, for a report to the developers.
@@ -206,7 +212,7 @@ mod tests {
 
     fn agrees(computed: f64, rounded: f64, exact: f64) -> bool {
         let [computed, rounded, exact] = [computed, rounded, exact].map(|x| Values::Float(vec![x]));
-        let right = Right { rounded: &rounded, exact: &exact, other: &exact };
+        let right = Right { rounded: &rounded, exact: &exact, other: &exact, computed: &[true] };
         compare(&computed, &right, Dtype::F32, 1.0).is_ok()
     }
 
@@ -236,7 +242,7 @@ mod tests {
     fn a_decision_in_doubt_may_be_either() {
         let one = |x| Values::Float(vec![x]);
         let agrees = |computed: f64, other: f64, dtype| {
-            let right = Right { rounded: &one(1.0), exact: &one(1.0), other: &one(other) };
+            let right = Right { rounded: &one(1.0), exact: &one(1.0), other: &one(other), computed: &[true] };
             compare(&one(computed), &right, dtype, 1.0).is_ok()
         };
         assert!(agrees(2.0, 2.0, Dtype::F32) && !agrees(2.0, 1.0, Dtype::F32));
@@ -244,7 +250,7 @@ mod tests {
             agrees(1.0 + 2f64.powi(-10), 1.0, Dtype::F16) && !agrees(1.0 + 2f64.powi(-9), 1.0, Dtype::F16)
         );
         let bytes = |x| Values::Int(vec![x]);
-        let right = Right { rounded: &bytes(7), exact: &bytes(7), other: &bytes(8) };
+        let right = Right { rounded: &bytes(7), exact: &bytes(7), other: &bytes(8), computed: &[true] };
         assert!(compare(&bytes(8), &right, Dtype::U8, 1.0).is_ok());
         assert!(compare(&bytes(6), &right, Dtype::U8, 1.0).is_err());
     }

@@ -204,7 +204,7 @@ fn tokens_in_parts_are_the_tokens_at_once() {
                     let computed = Dense::new(&shape, logits.collect::<Vec<_>>()).unwrap();
                     let wanted = expected[position * 11..(position + part) * 11].to_vec();
                     let wanted = Dense::new(&shape, wanted).unwrap();
-                    let tolerance = Tolerance { absolute: 2e-5, relative: 2e-5 };
+                    let tolerance = Tolerance { absolute: 1e-5 * spread, relative: 2e-5 };
                     compare(&wanted, &computed, tolerance)
                         .unwrap_or_else(|e| panic!("fuse {fuse}, parts {parts:?}, from {position}: {e}"));
                     position += part;

@@ -1,6 +1,6 @@
 //! Kernels over every element type, and conversions between all of them.
 
-use super::build::{Builder, add, binary, load, load_at, max, mul, select};
+use super::build::{Builder, add, binary, load, load_at, max, mul, number, select};
 use crate::dtype::{Dtype, bf16, f16};
 use crate::graph::Reduce;
 use crate::kernel::ir::{Affine, Binary, E, Expr, Kernel};
@@ -10,6 +10,15 @@ use std::rc::Rc;
 
 fn cast(to: Dtype, x: &E) -> E {
     Rc::new(Expr::Cast(to, x.clone()))
+}
+
+/// The distance of neighbours of a float type of 16 bits, relative to them; 0 for all other types.
+pub fn step(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F16 => 2f64.powi(-10),
+        Dtype::BF16 => 2f64.powi(-7),
+        _ => 0.0,
+    }
 }
 
 /// `y = x` converted, element by element.
@@ -22,15 +31,36 @@ pub fn conversion(from: Dtype, to: Dtype, count: usize) -> Kernel {
     b.kernel
 }
 
-/// `x` converted to every type, with a tail of rows and columns.
-pub fn casts(from: Dtype, rows: usize, columns: usize) -> Kernel {
+/// Floats converted to every type, with a tail of rows and columns.
+pub fn casts(rows: usize, columns: usize) -> Kernel {
     let mut b = Builder::default();
     let (i, j) = (b.axis("i", rows), b.axis("j", columns));
-    let x = b.input("x", from, &[rows, columns]);
+    let x = b.input("x", Dtype::F32, &[rows, columns]);
+    let scaled = mul(&load(x, &[i, j]), &number(300.0));
     let results = Dtype::ALL.map(|to| b.output(&format!("y_{to}"), to, &[rows, columns]));
     for (to, y) in Dtype::ALL.into_iter().zip(results) {
-        b.map(y, &[i, j], cast(to, &load(x, &[i, j])));
+        b.map(y, &[i, j], cast(to, &scaled));
     }
+    b.kernel
+}
+
+/// The sum of an element of each type, and of the sum of a row of each.
+pub fn loads_of_every_type(rows: usize, columns: usize) -> Kernel {
+    let mut b = Builder::default();
+    let (i, j) = (b.axis("i", rows), b.axis("j", columns));
+    let given = Dtype::ALL.map(|dtype| b.input(&format!("x_{dtype}"), dtype, &[rows, columns]));
+    let y = b.output("y", Dtype::F32, &[rows, columns]);
+    let sums = b.output("sums", Dtype::F32, &[rows]);
+    // An i64 beyond 32 bits would hide all others.
+    let small = |x: E| binary(Binary::Mod, &x, &Rc::new(Expr::Long(100)));
+    let value = |(dtype, x): (&Dtype, &usize)| {
+        let x = load(*x, &[i, j]);
+        cast(Dtype::F32, &if *dtype == Dtype::I64 { small(x) } else { x })
+    };
+    let values: Vec<E> = Dtype::ALL.iter().zip(&given).map(value).collect();
+    let sum = values[1..].iter().fold(values[0].clone(), |sum, x| add(&sum, x));
+    b.map(y, &[i, j], sum.clone());
+    b.reduce(sums, &[i], Reduce::Sum, &[j], sum);
     b.kernel
 }
 

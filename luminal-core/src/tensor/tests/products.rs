@@ -245,3 +245,28 @@ fn integers_are_multiplied_exactly() {
     let product = compose([&x, &y], |graph, [x, y]| graph.matmul(x, y));
     assert_eq!(product, tensor(&[1, 1], vec![1 << 30]));
 }
+
+/// Products of `f16` that are rounded before they are added give 0 here.
+#[test]
+fn narrow_floats_are_widened_before_they_are_multiplied() {
+    use half::f16;
+    let narrow = |shape: &[usize], values: &[f32]| {
+        tensor(shape, values.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>())
+    };
+    let (x, y) = (narrow(&[1, 2], &[33.0, -32.0]), narrow(&[2, 1], &[63.0, 65.0]));
+    let out = run(
+        || {
+            let x: T<(D<1>, D<2>), f16> = input("x");
+            let y: T<(D<2>, D<1>), f16> = input("y");
+            let equation: T<(D<1>, D<1>), f16> = crate::einsum!("ij,jk->ik", x, y);
+            let image: T<(D<1>, D<1>, D<2>), f16> = x.reshape();
+            let kernel: T<(D<1>, D<1>, D<2>), f16> = y.reshape();
+            let convolved: T<(D<1>, D<1>, D<1>), f16> = image.conv1d(kernel, crate::tensor::conv());
+            output(&(x.matmul(y), x.linear(y.t()), equation, convolved));
+        },
+        &[("x", &x), ("y", &y)],
+    );
+    for result in &out {
+        assert_eq!(*result, narrow(&result.shape, &[-1.0]));
+    }
+}

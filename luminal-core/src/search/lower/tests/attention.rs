@@ -54,10 +54,14 @@ fn variants() -> Vec<(&'static str, Graph)> {
         ("free keys", traced::<D<2>, Past>(attention)),
         ("free keys at a position", traced::<D<2>, Past>(|| attention().position(position()))),
         (
-            "everything",
+            "capped, in a window of a cache",
+            traced::<D<2>, D<7>>(|| attention().scale(0.3).soft_cap(5.0).position(position()).window(5)),
+        ),
+        (
+            "all masks and biases",
             traced::<D<2>, D<7>>(|| {
-                let how = attention().scale(0.3).soft_cap(5.0).position(position()).window(5);
-                how.mask(mask()).bias(bias()).alibi(slopes()).length(each())
+                let how = attention().position(position()).window(5).length(each());
+                how.mask(mask()).bias(bias()).alibi(slopes())
             }),
         ),
     ]
