@@ -1,7 +1,9 @@
 //! Packed weights in compiled kernels: they stay packed, and the kernels compute the numbers.
 
 use super::*;
-use crate::tensor::nn::{Embedding, Linear, Packed, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, WeightFormat};
+use crate::tensor::nn::{
+    Embedding, Linear, Packed, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, WeightFormat,
+};
 use crate::tensor::{D, Tensor, input, output, trace, weights};
 use crate::weights::BlockFormat;
 
