@@ -4,28 +4,21 @@
 pub use luminal_core::dtype::{Dtype, bf16, f16};
 pub use luminal_core::error::{Error, Result};
 pub use luminal_core::graph;
+pub use luminal_core::include_weights;
 pub use luminal_core::runtime::{Device, KernelTime};
 pub use luminal_core::tensor::nn;
 pub use luminal_core::tensor::nn::{Conv2d, Linear, WeightFormat};
 pub use luminal_core::tensor::{
-    At, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element, EndsWith, Feed, Fits,
-    Float, Grouped, Index, Input, Insert, Join, Lead, MatMul, Module, Number, One, Operand, Order, Output, Parts, PerAxis,
-    Permute, Pool, Resize, SameType, Scope, Shape, Split, Swapped, Tensor, Unit, View, Whole, With, concat_all, conv,
-    conv_transpose, pool, stack,
-    Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis, Permute, Pool, Resize,
-    SameType, Scope, Shape, Split, Tensor, View, Whole, With, conv, conv_transpose, pool,
-    At, Axes, Axis, Broadcast, Conv, D, Dim, DimInfo, Element, EndsWith, Feed, Fits, Float, Input, Join, Lead, MatMul, Module,
-    Number, One, Operand, Output, Permute, Pool, SameType, Scope, Shape, Split, Tensor, View, With, conv, pool,
-    At, Attention, Axes, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand, Element,
-    EndsWith, Feed, Fits, Float, Grouped, Input, Join, Lead, MatMul, Module, Number, One, Operand, Output, PerAxis,
-    Permute, Pool, Resize, Rope, RopeScaling, SameType, Scope, Shape, Split, Tensor, View, Whole, With, attention, conv,
-    conv_transpose, pool, rope,
+    At, Attention, Axes, Axis, Broadcast, Channels, Conv, ConvTranspose, D, Dim, DimInfo, EinsumOperand,
+    Element, EndsWith, Feed, Fits, Float, Grouped, Index, Input, Insert, Join, Lead, MatMul, Module, Number,
+    One, Operand, Order, Output, Parts, PerAxis, Permute, Pool, Resize, Rope, RopeScaling, SameType, Scope,
+    Shape, Split, Swapped, Tensor, Total, Truth, Unit, View, Whole, With, attention, concat_all, conv,
+    conv_transpose, pool, rope, stack,
 };
-pub use luminal_core::{axes, einsum};
-pub use luminal_core::include_weights;
 pub use luminal_core::weights::{
     BLOCK_FORMATS, BlockFormat, MetadataArray, MetadataValue, Plane, StoredDtype, StoredTensor, Weights,
 };
+pub use luminal_core::{axes, einsum};
 pub use luminal_macros::{Module, Output, dim, model};
 
 /// What `run` returns for a model that returns `T`: a view where the model has a tensor.
@@ -68,24 +61,24 @@ pub mod rt {
     /// The plan of a model that was not compiled. It is never run: the build reported an error, and `load` does too.
     pub const NO_PLAN: Executable = {
         let plan = Plan {
-        model: NOTHING,
-        free: Cow::Borrowed(&[]),
-        relations: Cow::Borrowed(&[]),
-        inputs: Cow::Borrowed(&[]),
-        outputs: Cow::Borrowed(&[]),
-        states: Cow::Borrowed(&[]),
-        params: Cow::Borrowed(&[]),
-        buffers: Cow::Borrowed(&[]),
-        kernels: Cow::Borrowed(&[]),
-        load: Cow::Borrowed(&[]),
-        run: Cow::Borrowed(&[]),
-        writes: Cow::Borrowed(&[]),
-        arena: 0,
-        weights: 0,
-        state: 0,
-        ptx: NOTHING,
-        sources: Cow::Borrowed(&[]),
-    };
+            model: NOTHING,
+            free: Cow::Borrowed(&[]),
+            relations: Cow::Borrowed(&[]),
+            inputs: Cow::Borrowed(&[]),
+            outputs: Cow::Borrowed(&[]),
+            states: Cow::Borrowed(&[]),
+            params: Cow::Borrowed(&[]),
+            buffers: Cow::Borrowed(&[]),
+            kernels: Cow::Borrowed(&[]),
+            load: Cow::Borrowed(&[]),
+            run: Cow::Borrowed(&[]),
+            writes: Cow::Borrowed(&[]),
+            arena: 0,
+            weights: 0,
+            state: 0,
+            ptx: NOTHING,
+            sources: Cow::Borrowed(&[]),
+        };
         // SAFETY: it has no kernels.
         unsafe { Executable::new(plan) }
     };

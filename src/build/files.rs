@@ -96,7 +96,8 @@ mod tests {
 
         fn names(&self) -> Vec<String> {
             let entries = fs::read_dir(&self.0).unwrap();
-            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            let mut names: Vec<_> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
             names.sort();
             names
         }

@@ -6,8 +6,8 @@ use super::native::{self, Failure, Loaded, Version};
 use luminal_core::codegen;
 use luminal_core::compile::{self, Compiled, Options, check};
 use luminal_core::error::{Error, Result};
-use luminal_core::kernel::{self, schedule::Machine};
 use luminal_core::kernel::tile::Program;
+use luminal_core::kernel::{self, schedule::Machine};
 use luminal_core::plan::emit::{self, Files};
 use luminal_core::plan::{Executable, Isa, Kernel, Plan, Source};
 use luminal_core::runtime::Device;
@@ -53,7 +53,10 @@ fn identifier(name: &str) -> String {
 }
 
 fn symbols(kernel: &Kernel) -> Vec<(Isa, String)> {
-    native::versions().iter().map(|version| (version.isa, format!("{}{}", kernel.name, version.suffix))).collect()
+    native::versions()
+        .iter()
+        .map(|version| (version.isa, format!("{}{}", kernel.name, version.suffix)))
+        .collect()
 }
 
 /// C text, objects and the check of each version. The inner error: there is no compiler.
@@ -109,7 +112,9 @@ fn check_version(
     let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
     let result = check::check_model(&model.graph, plan, Device::cpu().limited_to(version.isa), SEED);
     loaded.keep();
-    result.map(|_| ()).map_err(|error| wrong(folder, model, &format!("{error}\n\n{}\n\n{plan}", model.graph), &error))
+    result
+        .map(|_| ())
+        .map_err(|error| wrong(folder, model, &format!("{error}\n\n{}\n\n{plan}", model.graph), &error))
 }
 
 /// A wrong kernel is a bug of the compiler: say so, and leave all that is needed to find it.

@@ -69,7 +69,10 @@ pub(super) enum Failure {
 
 /// Compiles one file.
 pub(super) fn compile(source: &Path, version: &Version) -> std::result::Result<Vec<PathBuf>, Failure> {
-    compiler(version).file(source).try_compile_intermediates().map_err(|error| explain(&error.to_string(), source))
+    compiler(version)
+        .file(source)
+        .try_compile_intermediates()
+        .map_err(|error| explain(&error.to_string(), source))
 }
 
 fn explain(error: &str, source: &Path) -> Failure {
@@ -83,9 +86,13 @@ fn explain(error: &str, source: &Path) -> Failure {
     }
     let install = match target == variable("HOST") {
         true => "gcc or clang; on Debian and Ubuntu the packages `gcc` and `libc6-dev`",
-        false => "one for that target, or name it in CC; on Debian and Ubuntu `gcc-aarch64-linux-gnu` and the like",
+        false => {
+            "one for that target, or name it in CC; on Debian and Ubuntu `gcc-aarch64-linux-gnu` and the like"
+        }
     };
-    Failure::NoCompiler(Error::new(format!("there is no C compiler for {target} ({what}): install {install}")))
+    Failure::NoCompiler(Error::new(format!(
+        "there is no C compiler for {target} ({what}): install {install}"
+    )))
 }
 
 /// Tells cargo that the program cannot be linked, and to try again next time. The name of the library is the message
@@ -116,7 +123,8 @@ impl Loaded {
 
     /// Links objects into a library and loads it.
     pub fn new(objects: &[PathBuf], library: &Path, version: &Version) -> Result<Loaded> {
-        let failed = |what: &str| Error::new(format!("cannot link {} to check it: {what}", library.display()));
+        let failed =
+            |what: &str| Error::new(format!("cannot link {} to check it: {what}", library.display()));
         let tool = compiler(version).try_get_compiler().map_err(|error| failed(&error.to_string()))?;
         // A library that is loaded must not be overwritten.
         let _ = std::fs::remove_file(library);
@@ -127,7 +135,8 @@ impl Loaded {
             return Err(failed(&String::from_utf8_lossy(&output.stderr)));
         }
         // SAFETY: the library holds kernels and nothing that runs when it is loaded.
-        let library = unsafe { libloading::Library::new(library) }.map_err(|error| failed(&error.to_string()))?;
+        let library =
+            unsafe { libloading::Library::new(library) }.map_err(|error| failed(&error.to_string()))?;
         Ok(Loaded { library })
     }
 

@@ -48,7 +48,8 @@ pub(super) fn quietly<T>(work: impl FnOnce() -> T + panic::UnwindSafe) -> Result
 /// What only the whole graph shows, such as tensors that no memory can hold.
 fn check(graph: &Graph) -> Option<Mistake> {
     let error = graph.verify().err()?;
-    let place = error.origin.as_ref().map(|at| Place { file: at.file.to_string(), line: at.line, column: at.column });
+    let place =
+        error.origin.as_ref().map(|at| Place { file: at.file.to_string(), line: at.line, column: at.column });
     let message = match &error.origin {
         Some(at) => format!("{}: {}", at.op, error.rule),
         None => error.to_string(),

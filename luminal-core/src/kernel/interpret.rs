@@ -333,8 +333,7 @@ impl<'a> Machine<'a> {
             Expr::Position(at) => Scalar::Int(at.eval(&point.position) as i32),
             Expr::NotNegative(at) => Scalar::Bool(at.eval(&point.position) >= 0),
             Expr::Load { buffer, index, guards } => {
-                let outside =
-                    |g: &super::ir::Guard| !(0..g.extent as i64).contains(&g.at.eval(&point.position));
+                let outside = |g: &super::ir::Guard| !g.holds(g.at.eval(&point.position), self.sizes);
                 if guards.iter().any(outside) {
                     return Ok(Scalar::zero(self.program.kernel.buffers[*buffer].dtype));
                 }

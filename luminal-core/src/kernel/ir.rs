@@ -232,13 +232,22 @@ pub enum Index {
     Value(E),
 }
 
-/// A load is skipped, and reads 0, unless `0 <= at < extent`.
+/// A load is skipped, and reads 0, unless `0 <= at < extent`, or the size of a free dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
     /// What is tested.
     pub at: Affine,
     /// Exclusive upper bound.
     pub extent: usize,
+    /// The free dimension whose size is the bound instead; it is at most `extent`. Memory behind it may not be there.
+    pub free: Option<usize>,
+}
+
+impl Guard {
+    /// Whether the access happens, by the value of the index and the free sizes.
+    pub fn holds(&self, at: i64, sizes: &[usize]) -> bool {
+        (0..self.free.map_or(self.extent, |free| sizes[free]) as i64).contains(&at)
+    }
 }
 
 /// A shared expression. Sharing is by pointer: the expansion computes a shared node once for each register.

@@ -335,7 +335,7 @@ impl State<'_> {
             Expr::Position(at) => Scalar::Int(affine(at) as i32),
             Expr::NotNegative(at) => Scalar::Bool(affine(at) >= 0),
             Expr::Load { buffer, index, guards } => {
-                if guards.iter().any(|g| !(0..g.extent as i64).contains(&affine(&g.at))) {
+                if guards.iter().any(|g| !g.holds(affine(&g.at), self.sizes)) {
                     return Scalar::zero(self.kernel.buffers[*buffer].dtype);
                 }
                 let index: Vec<i64> = index

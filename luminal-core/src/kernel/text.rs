@@ -124,7 +124,10 @@ impl<'a> Sharing<'a> {
                         Index::Value(e) => format!("({})", self.node(e)),
                     });
                 }
-                let guard = |g: &Guard| format!("0 <= {} < {}", affine(kernel, &g.at), g.extent);
+                let guard = |g: &Guard| {
+                    let extent = g.free.map_or_else(|| g.extent.to_string(), |free| format!("size{free}"));
+                    format!("0 <= {} < {extent}", affine(kernel, &g.at))
+                };
                 let when = if guards.is_empty() {
                     String::new()
                 } else {

@@ -1,7 +1,8 @@
 //! Sums and products of all elements up to each one.
 
 use super::axis::Axis;
-use super::element::Number;
+use super::element::Element;
+use super::reduce::Total;
 use super::shape::{At, Shape};
 use super::statistics::keep;
 use super::trace::{op, require_fixed};
@@ -70,7 +71,7 @@ impl Graph {
     }
 }
 
-impl<S: Shape, E: Number> Tensor<S, E> {
+impl<S: Shape, E: Element> Tensor<S, E> {
     /// Sum along an axis of all elements up to each one, itself included. Infinities and NaN have no influence on what is
     /// in front of them. Takes time with the square of the size of the axis.
     ///
@@ -84,6 +85,7 @@ impl<S: Shape, E: Number> Tensor<S, E> {
     pub fn cumsum<const I: isize>(self, _axis: Axis<I>) -> Self
     where
         S: At<I>,
+        E: Total,
     {
         let _scope = op("cumsum");
         keep(self, |graph, x, axis| graph.cumsum(x, axis, Scan::default()))
@@ -101,6 +103,7 @@ impl<S: Shape, E: Number> Tensor<S, E> {
     pub fn cumprod<const I: isize>(self, _axis: Axis<I>) -> Self
     where
         S: At<I>,
+        E: Total,
     {
         let _scope = op("cumprod");
         if require_fixed(&format!("axis {}", S::AXIS), S::DIMS[S::AXIS], S::DIMS).is_none() {

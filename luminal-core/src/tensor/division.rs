@@ -45,9 +45,10 @@ impl Graph {
     /// what it leaves is a smaller multiple, of which the same is done: after the last step the estimate is exact.
     pub fn quotient(&mut self, x: NodeId, y: NodeId) -> NodeId {
         let dtype = self.nodes[x].dtype;
+        let shape = self.nodes[x].shape.clone();
         let (least, corrections) = match dtype {
-            Dtype::I32 => (i32::MIN as f64, 1),
-            _ => (i64::MIN as f64, 3),
+            Dtype::I32 => (self.full(i32::MIN.into(), dtype, &shape), 1),
+            _ => (self.full_i64(i64::MIN, &shape), 3),
         };
         let remainder = self.fmod(x, y);
         let multiple = self.sub(x, remainder);
@@ -61,7 +62,7 @@ impl Graph {
             quotient = self.add(quotient, more);
         }
         // The least number has no counterpart, so its multiples wrap; the only ones are itself and 0.
-        let (least, zero) = (self.full_like(least, x), self.full_like(0.0, x));
+        let zero = self.full_like(0.0, x);
         let by_least = self.equal(y, least);
         let itself = self.equal(x, least);
         let itself = self.cast(itself, dtype);

@@ -261,6 +261,17 @@ impl<Rows: Dim, N: Dim, E: Element> Tensor<(Rows, N), E> {
 
 impl<Rows: Dim, E: Element> Tensor<(Rows,), E> {
     /// For each index that element of this table, with the same rule for indices out of range.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let table: Tensor<(D<50>,)> = input("table");
+    ///     let index: Tensor<(D<2>, D<5>), i32> = input("index");
+    ///     output(&table.gather(index));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn gather<S: Shape, X: Index>(self, index: Tensor<S, X>) -> Tensor<S, E> {
         let _scope = op("gather");
@@ -270,6 +281,18 @@ impl<Rows: Dim, E: Element> Tensor<(Rows,), E> {
 
 impl<Rows: Dim, N: Dim, M: Dim, E: Element> Tensor<(Rows, N, M), E> {
     /// For each index that matrix of this table, with the same rule for indices out of range.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let table: Tensor<(D<50>, D<2>, D<3>)> = input("table");
+    ///     let index: Tensor<(D<5>,), i32> = input("index");
+    ///     let matrices: Tensor<(D<5>, D<2>, D<3>)> = table.gather(index);
+    ///     output(&matrices);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn gather<S, X: Index>(self, index: Tensor<S, X>) -> Tensor<<S::With<N> as Insert<-1>>::With<M>, E>
     where
@@ -389,10 +412,8 @@ fn is_empty_table(dims: &[DimInfo], axis: usize, index: &[DimInfo]) -> bool {
     let right = (1..i32::MAX as usize).contains(&rows) || index.iter().any(|dim| dim.max() == 0);
     if !right {
         let what = if axis == 0 { "rows".into() } else { format!("elements along axis {axis}") };
-        report(format!(
-            "the table {} has {rows} {what}; it must have at least 1 and fewer than 2^31",
-            Dims(dims)
-        ));
+        let table = Dims(dims);
+        report(format!("the table {table} has {rows} {what}; it must have at least 1 and fewer than 2^31"));
     }
     !right
 }

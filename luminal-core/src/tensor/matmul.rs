@@ -13,7 +13,7 @@ use crate::graph::{Graph, NodeId};
     message = "matmul: cannot multiply shape `{Self}` by shape `{R}`",
     label = "expected `(.., K, N)` where `K` is the last dimension of `{Self}`",
     note = "(.., M, K) x (.., K, N) = (.., M, N); leading dimensions of the right operand must equal those on the left, \
-            be `One`, or be absent"
+            be `One`, or be absent, or the left operand lacks them"
 )]
 pub trait MatMul<R>: Shape {
     /// The shape of the result.

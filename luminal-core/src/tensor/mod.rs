@@ -80,7 +80,7 @@ pub use movement::Swapped;
 pub use pad::Padding;
 pub use pool::{Pool, pool};
 pub use port::{Argument, Input, Output, argument, input, output, part, weights};
-pub use reduce::{AxisNumbers, Truth};
+pub use reduce::{AxisNumbers, Total, Truth};
 pub use resize::{Nearest, Positions, Resize, Weights};
 pub use rope::{Rope, RopeScaling, rope};
 pub use scatter::Scatter;

@@ -320,6 +320,16 @@ pub(super) fn keep<S: At<I>, E: Element, F: Element, const I: isize>(
 
 impl<M: Dim, N: Dim, E: Element> Tensor<(M, N), E> {
     /// The matrix transposed.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let transposed: Tensor<(D<3>, D<2>)> = input::<Tensor<(D<2>, D<3>)>>("x").t();
+    ///     output(&transposed);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn t(self) -> Tensor<(N, M), E> {
         let _scope = op("t");

@@ -323,7 +323,7 @@ fn padded<S: At<I>, Length: Dim, E: Element, const I: isize>(
         let plus = i64::try_from(more).unwrap_or(i64::MAX).min(1 << 40);
         let mistake = record(|recorder| recorder.impossible(length, &[(1, size)], plus));
         if let Some(mistake) = mistake {
-            report(format!("axis {axis} of {shape} to {result}: {mistake}"));
+            report(mistake);
             return Tensor::placeholder();
         }
         if size.is_free() && !length.is_free() && size.max() + more > length.max() {

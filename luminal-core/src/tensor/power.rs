@@ -119,17 +119,15 @@ impl Graph {
         let bits = self.nodes[x].dtype.bytes() as u32 * 8 - 1;
         // Of 1 and -1 only the parity of the exponent counts, so a negative one may be read as a positive one.
         let mut rest = y;
-        let (mut power, mut square) = (one, x);
+        let (mut power, mut square, mut cycle) = (one, x, one);
         for bit in 0..bits {
-            let unit = 2f64.powi(bit as i32);
-            let cycle = 2.0 * unit;
             if bit > 0 {
                 square = self.mul(square, square);
             }
             // The bits of the exponent from the lowest: what is left modulo the next power of two.
             let low = match bit + 1 < bits {
                 true => {
-                    let cycle = self.full_like(cycle, x);
+                    cycle = self.add(cycle, cycle);
                     self.modulo(rest, cycle)
                 }
                 false => rest,

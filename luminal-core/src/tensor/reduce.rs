@@ -9,7 +9,7 @@ use super::record::graph_axis;
 use super::shape::Shape;
 use super::trace::{op, record, report, require_fixed};
 use super::value::Tensor;
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, bf16, f16};
 use crate::graph::{Dim, Graph, NodeId, Reduce, Unary};
 
 /// Axes of a graph node as numbers: one, or several in any order.
@@ -255,15 +255,30 @@ macro_rules! reductions {
 }
 pub(super) use reductions;
 
-reductions! { Number -> E, fold:
+/// Element types that hold sums and products of their values: all numbers but `u8`, whose sums would wrap at 256.
+#[diagnostic::on_unimplemented(
+    message = "sums and products of `{Self}` do not fit into `{Self}`",
+    label = "convert first, such as with `.cast::<i32>()`"
+)]
+pub trait Total: Number {}
+impl Total for f32 {}
+impl Total for f16 {}
+impl Total for bf16 {}
+impl Total for i32 {}
+impl Total for i64 {}
+
+reductions! { Total -> E, fold:
     /// Sum along axes, which disappear; 0 for no elements.
     sum sum_keep() = |graph, x, axes| graph.sum(x, axes);
+    /// Product along axes of fixed sizes, which disappear; 1 for no elements.
+    prod prod_keep() = |graph, x, axes| graph.prod(x, axes);
+}
+
+reductions! { Number -> E, fold:
     /// Greatest element along axes, which disappear; NaN if any is NaN; the least value for no elements.
     max max_keep() = |graph, x, axes| graph.max(x, axes);
     /// Smallest element along axes, which disappear; NaN if any is NaN; the greatest value for no elements.
     min min_keep() = |graph, x, axes| graph.min(x, axes);
-    /// Product along axes of fixed sizes, which disappear; 1 for no elements.
-    prod prod_keep() = |graph, x, axes| graph.prod(x, axes);
 }
 
 reductions! { Float -> E, fold:

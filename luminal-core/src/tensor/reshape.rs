@@ -34,7 +34,18 @@ impl<S: Shape, E: Element> Tensor<S, E> {
         }))
     }
 
-    /// [`reshape`](Tensor::reshape) to one dimension, or to a free dimension and one more.
+    /// [`reshape`](Tensor::reshape) to fewer dimensions: neighbours become one.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let image: Tensor<(D<2>, D<3>, D<28>, D<28>)> = input("image");
+    ///     let rows: Tensor<(D<2>, D<3>, D<784>)> = image.flatten();
+    ///     output(&rows);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn flatten<R: Shape>(self) -> Tensor<R, E> {
         let _scope = op("flatten");

@@ -26,6 +26,8 @@ pub enum Scatter {
     Set,
     /// All values are added to it.
     Add,
+    /// It is multiplied by all values, whose number is fixed.
+    Mul,
     /// The greatest of it and the values.
     Max,
     /// The smallest of it and the values.
@@ -123,6 +125,12 @@ impl Graph {
                 let counted = graph.select(other, zero, new);
                 let sum = graph.reduce(Reduce::Sum, counted, axis + 1);
                 graph.add(x, sum)
+            }
+            Scatter::Mul => {
+                let one = graph.full_like(1.0, new);
+                let counted = graph.select(other, one, new);
+                let product = graph.prod(counted, axis + 1);
+                graph.mul(x, product)
             }
             _ => {
                 let reversed = how == Scatter::Min;

@@ -6,7 +6,7 @@ use crate::dtype::Dtype;
 use crate::kernel::expr;
 use crate::kernel::ir::{Affine, AxisId, Binary, Buffer, BufferId, E, Expr, Guard, Index, Space};
 use crate::kernel::layout::{LayoutDigit, Slot, register};
-use crate::kernel::tile::{Accumulator, Bound, Tile};
+use crate::kernel::tile::{Accumulator, Bound, Term, Tile};
 use std::rc::Rc;
 
 /// The register of a [`Space::Register`] buffer at a slot.
@@ -220,6 +220,11 @@ impl<'a, T: Target> Expansion<'a, T> {
             let holds = known.unwrap_or_else(|| self.target.inside(&at, guard.extent));
             self.conditions.insert(key, holds.clone());
             self.also(&mut condition, holds);
+            if let Some(free) = guard.free {
+                let end = Bound(vec![Term { vars: vec![], size: Some(free), offset: 0 }]);
+                let holds = self.below(&at, &end);
+                self.also(&mut condition, holds);
+            }
         }
         condition
     }
@@ -227,9 +232,13 @@ impl<'a, T: Target> Expansion<'a, T> {
     /// Which lanes are on.
     pub(super) fn mask(&mut self, tile: &Tile, slot: &Slot, axis: AxisId, end: &Bound) -> Value {
         let at = self.affine(tile, &Affine::axis(axis), slot, false);
+        self.below(&at, end)
+    }
+
+    fn below(&mut self, at: &super::Address, end: &Bound) -> Value {
         let key = format!("below {at:?} {end:?}");
         let known = self.conditions.get(&key).cloned();
-        let holds = known.unwrap_or_else(|| self.target.below(&at, end));
+        let holds = known.unwrap_or_else(|| self.target.below(at, end));
         self.conditions.insert(key, holds.clone());
         holds
     }

@@ -114,7 +114,8 @@ pub fn load(buffer: BufferId, axes: &[AxisId]) -> E {
 /// An element at affine indices, 0 unless the guards hold.
 pub fn load_at(buffer: BufferId, index: &[Affine], guards: &[(Affine, usize)]) -> E {
     let index = index.iter().cloned().map(Index::Affine).collect();
-    let guards = guards.iter().map(|(at, extent)| Guard { at: at.clone(), extent: *extent }).collect();
+    let guards =
+        guards.iter().map(|(at, extent)| Guard { at: at.clone(), extent: *extent, free: None }).collect();
     Rc::new(Expr::Load { buffer, index, guards })
 }
 

@@ -4,7 +4,7 @@ use super::build::{acc, binary, load_at, select};
 use super::{Builder, add, load, max, mul, number, sub, unary};
 use crate::dtype::Dtype;
 use crate::graph::{Reduce, Unary};
-use crate::kernel::ir::{Affine, Binary, Expr, Index, Kernel};
+use crate::kernel::ir::{Affine, Binary, Expr, Guard, Index, Kernel};
 use std::rc::Rc;
 
 const F32: Dtype = Dtype::F32;
@@ -189,7 +189,9 @@ pub fn free_pad(max_rows: usize, columns: usize) -> Kernel {
     let at = Rc::new(Expr::Position(row.clone()));
     let below = binary(Binary::LessThan, &at, &Rc::new(Expr::Size(0)));
     let inside = binary(Binary::And, &Rc::new(Expr::NotNegative(row.clone())), &below);
-    let value = load_at(x, &[row.clone(), plus(&[(j, 1)], 0)], &[(row, max_rows)]);
+    let index = [row.clone(), plus(&[(j, 1)], 0)].map(Index::Affine).to_vec();
+    let guards = vec![Guard { at: row, extent: max_rows, free: Some(0) }];
+    let value = Rc::new(Expr::Load { buffer: x, index, guards });
     b.map(y, &[i, j], select(&inside, &value, &number(0.5)));
     b.kernel
 }

@@ -326,8 +326,9 @@ impl<'a> Builder<'a> {
                 (self.dag.node(condition), &*then_value)
         {
             let inside = self.dag.context.inside(*inside).clone();
-            if let (Some(at), Dim::Fixed(extent)) = (self.affine(&inside.at), inside.extent)
-                && guards.contains(&Guard { at, extent })
+            let free = if let Dim::Free { index, .. } = inside.extent { Some(index) } else { None };
+            if let Some(at) = self.affine(&inside.at)
+                && guards.contains(&Guard { at, extent: inside.extent.max(), free })
             {
                 return Ok(then_value);
             }
@@ -396,18 +397,26 @@ impl<'a> Builder<'a> {
         })
     }
 
+    /// The free dimension whose size an index may exceed. The positions of an axis along it do not.
+    fn beyond(&self, expr: &IndexExpr, dim: Dim) -> Option<usize> {
+        let Dim::Free { index, .. } = dim else { return None };
+        let same = |axis| matches!(self.dag.context.extent(axis), Dim::Free { index: i, .. } if i == index);
+        (!expr.as_axis().is_some_and(same)).then_some(index)
+    }
+
     /// A read of memory. Loads of terms are total: what may lie outside is guarded and reads 0.
     fn load(&mut self, value: ValueId, at: &[IndexExpr], computed: Option<&E>) -> Result<E> {
         let buffer = self.argument(value);
-        let dims = self.kernel.buffers[buffer].dims.clone();
+        let shape = self.values.list[value].shape.clone();
         let (mut index, mut guards) = (vec![], vec![]);
         let mut mask: Option<E> = None;
-        for (expr, extent) in at.iter().zip(dims) {
+        for (expr, dim) in at.iter().zip(shape) {
+            let (extent, free) = (dim.max(), self.beyond(expr, dim));
             let range = self.dag.context.range(expr);
-            let within = range.is_some_and(|(low, high)| low >= 0 && high < extent as i64);
+            let within = range.is_some_and(|(low, high)| low >= 0 && high < extent as i64) && free.is_none();
             if let Some(affine) = self.affine(expr) {
                 if !within {
-                    guards.push(Guard { at: affine.clone(), extent });
+                    guards.push(Guard { at: affine.clone(), extent, free });
                 }
                 index.push(Index::Affine(affine));
                 continue;
@@ -419,7 +428,13 @@ impl<'a> Builder<'a> {
                 continue;
             }
             // Memory outside the tensor is never touched, whatever the index is.
-            index.push(Index::Value(clamp(&position, extent)));
+            index.push(Index::Value(match free {
+                None => clamp(&position, extent),
+                Some(free) => clamp_free(&position, free),
+            }));
+            if free.is_some() {
+                guards.push(Guard { at: Affine::constant(0), extent, free });
+            }
             if !expr.has_value() {
                 let first = binary(Binary::LessThan, &Rc::new(Expr::Int(-1)), &position);
                 let last = binary(Binary::LessThan, &position, &Rc::new(Expr::Int(extent as i32)));
@@ -466,6 +481,13 @@ fn clamp(x: &E, extent: usize) -> E {
     let last: E = Rc::new(Expr::Int(extent.saturating_sub(1) as i32));
     let low = binary(Binary::Max, x, &Rc::new(Expr::Int(0)));
     Rc::new(Expr::Select(binary(Binary::LessThan, &last, &low), Rc::clone(&last), low))
+}
+
+/// The same for an axis of free size. Where it is empty the result is 0, and a guard keeps the access from happening.
+fn clamp_free(x: &E, free: usize) -> E {
+    let last = binary(Binary::Sub, &Rc::new(Expr::Size(free)), &Rc::new(Expr::Int(1)));
+    let low = Rc::new(Expr::Select(binary(Binary::LessThan, &last, x), Rc::clone(&last), Rc::clone(x)));
+    binary(Binary::Max, &low, &Rc::new(Expr::Int(0)))
 }
 
 /// The expression with other buffer numbers; what is shared stays shared.

@@ -321,6 +321,7 @@ fn scattered(x: &Tensor, axis: usize, index: &Tensor, new: &Tensor, how: Scatter
             *target = match how {
                 Scatter::Set => value,
                 Scatter::Add => *target + value,
+                Scatter::Mul => *target * value,
                 Scatter::Max => target.max(value),
                 Scatter::Min => target.min(value),
             };
@@ -334,7 +335,7 @@ fn scattered(x: &Tensor, axis: usize, index: &Tensor, new: &Tensor, how: Scatter
 fn scatter_along() {
     let mut random = reference::SplitMix64::new(5);
     let x = mixed(&[3, 4], 2);
-    for how in [Scatter::Set, Scatter::Add, Scatter::Max, Scatter::Min] {
+    for how in [Scatter::Set, Scatter::Add, Scatter::Mul, Scatter::Max, Scatter::Min] {
         for (axis, shape) in [(0, [5, 4]), (1, [3, 6]), (0, [2, 3]), (1, [0, 2]), (0, [0, 4])] {
             let count: usize = shape.iter().product();
             let values: Vec<i32> = (0..count).map(|_| random.between(-1, 4) as i32).collect();
@@ -351,7 +352,7 @@ fn index_put() {
     let new = mixed(&[2, 5, 3], 3);
     let index = [3, 0, 3, 9, -1];
     let same: Vec<i32> = (0..30).map(|i| index[i / 3 % 5]).collect();
-    for how in [Scatter::Set, Scatter::Add, Scatter::Max, Scatter::Min] {
+    for how in [Scatter::Set, Scatter::Add, Scatter::Mul, Scatter::Max, Scatter::Min] {
         let out = one(&[&x, &ints(&[5], &index), &new], |g, x| g.index_put(x[0], 1, x[1], x[2], how));
         assert_close(&scattered(&x, 1, &ints(&[2, 5, 3], &same), &new, how), &out, 1e-6);
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dtype::Dtype;
-use crate::tensor::{D, Tensor as T, input, output};
+use crate::tensor::{Axis, D, Tensor as T, input, output};
 
 const INF: f32 = f32::INFINITY;
 const NAN: f32 = f32::NAN;
@@ -294,6 +294,62 @@ fn integers_divide_exactly() {
         (quotient - i64::from(below)) as i32
     };
     assert_eq!(apply_two(Graph::floor_divide, &left, &right).data, all(floor));
+}
+
+#[test]
+fn long_integers_divide_exactly() {
+    let special =
+        [0, 1, -1, 3, -7, 10, 1 << 24, (1 << 32) + 1, (1 << 53) + 1, i64::MAX, i64::MIN, i64::MIN + 1];
+    let mut x: Vec<i64> = special.iter().flat_map(|x| [*x; 12]).collect();
+    let mut y: Vec<i64> = special.repeat(12);
+    let mut random = reference::SplitMix64::new(11);
+    let mut number = || ((random.unit() - 0.5) * 2f64.powi(1 + (random.unit() * 64.0) as i32)) as i64;
+    for _ in 0..20_000 {
+        x.push(number());
+        y.push(number());
+    }
+    let all = |function: fn(i64, i64) -> i64| -> Data {
+        x.iter().zip(&y).map(|(x, y)| if *y == 0 { 0 } else { function(*x, *y) }).collect::<Vec<_>>().into()
+    };
+    let (left, right) = (tensor(&[x.len()], x.clone()), tensor(&[x.len()], y.clone()));
+    assert_eq!(apply_two(Graph::div, &left, &right).data, all(i64::wrapping_div));
+    assert_eq!(apply_two(Graph::fmod, &left, &right).data, all(i64::wrapping_rem));
+    let floor = |x: i64, y: i64| {
+        let quotient = i128::from(x) / i128::from(y);
+        let below = x.wrapping_rem(y) != 0 && (x < 0) != (y < 0);
+        (quotient - i128::from(below)) as i64
+    };
+    assert_eq!(apply_two(Graph::floor_divide, &left, &right).data, all(floor));
+    let (x, y) = (tensor(&[3], vec![3i64, -1, 2]), tensor(&[3], vec![40i64, i64::MAX, 62]));
+    assert_eq!(apply_two(Graph::pow, &x, &y), tensor(&[3], vec![3i64.wrapping_pow(40), -1, 1 << 62]));
+}
+
+/// Numbers of narrow types are computed with in wide ones, and rounded once.
+#[test]
+fn narrow_numbers() {
+    use crate::dtype::{bf16, f16};
+    let halves = |values: [f32; 4]| values.map(f16::from_f32).to_vec();
+    let x = tensor(&[4], halves([300.0, -0.1, 2.5, 1.0]));
+    let bytes = tensor(&[4], vec![7u8, 200, 0, 255]);
+    let model = || {
+        let x: T<(D<4>,), f16> = input("x");
+        let b: T<(D<4>,), u8> = input("b");
+        // The square of 300 is no f16, but the norm is.
+        output(&(
+            (x.norm(Axis::<0>, 2.0), x.argmax(Axis::<0>), x.var(Axis::<0>, 0.0)),
+            (b.argmax(Axis::<0>), b.greater(100u8), b / 2u8, b.max(Axis::<0>)),
+            x.cast::<bf16>().round(),
+        ));
+    };
+    let out = run(model, &[("x", &x), ("b", &bytes)]);
+    assert_eq!(out[0], tensor(&[], vec![f16::from_f32(300.0)]));
+    assert_eq!(out[1], tensor(&[], vec![0]));
+    assert_eq!(out[2].dtype(), Dtype::F16);
+    assert_eq!(out[3], tensor(&[], vec![3]));
+    assert_eq!(out[4], tensor(&[4], vec![false, true, false, true]));
+    assert_eq!(out[5], tensor(&[4], vec![3u8, 100, 0, 127]));
+    assert_eq!(out[6], tensor(&[], vec![255u8]));
+    assert_eq!(out[7], tensor(&[4], [300.0, -0.0, 2.0, 1.0].map(bf16::from_f32).to_vec()));
 }
 
 #[test]

@@ -1,0 +1,9 @@
+use luminal::{Axis, D, Tensor, dim, model};
+
+#[dim(max = 64)]
+pub struct Batch;
+
+#[model]
+pub fn m(x: Tensor<(Batch, D<3>)>) -> Tensor<(Batch, D<8>)> {
+    x.repeat(Axis::<1>, 2)
+}
