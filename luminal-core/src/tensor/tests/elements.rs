@@ -414,7 +414,8 @@ fn comparisons_of_integers_and_truth_values() {
     assert_eq!(apply_two(Graph::equal, &x, &y), tensor(&[5], vec![false, true, false, false, false]));
     let x = tensor(&[4], vec![false, false, true, true]);
     let y = tensor(&[4], vec![false, true, false, true]);
-    let cases: [(fn(&mut Graph, NodeId, NodeId) -> NodeId, [bool; 4]); 6] = [
+    type Function = fn(&mut Graph, NodeId, NodeId) -> NodeId;
+    let cases: [(Function, [bool; 4]); 6] = [
         (Graph::equal, [true, false, false, true]),
         (Graph::less, [false, true, false, false]),
         (Graph::greater_equal, [true, false, true, true]),
