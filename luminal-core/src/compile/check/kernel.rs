@@ -156,8 +156,8 @@ struct Right<'a> {
 }
 
 /// Compares computed values with the meaning. The order of a sum is free, so an element may differ by what rounding
-/// `terms` terms can do, and by some times what rounding each operation changes, or another decision of a cast. Numbers of 16 bits may
-/// also be neighbours.
+/// `terms` terms can do, and by some times what rounding each operation changes, or another decision of a cast. Numbers
+/// of 16 bits may also be neighbours.
 fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Result<Agreement> {
     let (Values::Float(computed), Values::Float(rounded), Values::Float(exact), Values::Float(other)) =
         (computed, right.rounded, right.exact, right.other)

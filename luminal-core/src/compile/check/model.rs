@@ -13,8 +13,9 @@ use crate::weights::Weights;
 const MOST_ELEMENTS: f64 = 1e8;
 
 /// Runs a plan twice on seeded inputs and compares outputs with the reference. The second run shows what the first one
-/// left behind. Free sizes are at their bounds and at half of them, or smaller where the reference would take too long. If
-/// it would at any size nothing is compared: there are the checks of each kernel, and the plan was checked to be sound.
+/// left behind. Free sizes are at their bounds and at half of them, or smaller where the reference would take too long.
+/// If it would at any size nothing is compared: there are the checks of each kernel, and the plan was checked to be
+/// sound.
 ///
 /// # Errors
 /// The worst element of the first output that disagrees.
@@ -64,8 +65,8 @@ pub fn check_model(graph: &Graph, plan: &'static Executable, device: Device, see
     Ok(agreement)
 }
 
-/// Sums differ in their order. Where the graph rounds to fewer bits, such a difference can become one of a whole step there,
-/// and a few of those may meet: eight are allowed.
+/// Sums differ in their order. Where the graph rounds to fewer bits, such a difference can become one of a whole step
+/// there, and a few of those may meet: eight are allowed.
 fn tolerance(graph: &Graph) -> Tolerance {
     let rounds = |to: Dtype| {
         let narrows = |from: Dtype| from != to && !from.is_storage() && from != Dtype::Bool;
