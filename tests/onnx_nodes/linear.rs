@@ -21,7 +21,6 @@ pub fn operator(name: &str) -> Option<Operator> {
         "ConvInteger" => conv_integer,
         "QuantizeLinear" => quantize,
         "DequantizeLinear" => dequantize,
-        "DynamicQuantizeLinear" => dynamic_quantize,
         "QLinearMatMul" => quantized_matmul,
         "QLinearConv" => quantized_conv,
         _ => return None,
@@ -294,25 +293,6 @@ fn dequantize(call: &mut Call<'_>) -> Outcome<Vec<Held>> {
     let axis = super::numpy::axis(call.int("axis", 1), call.sizes(x).len()).ok();
     let result = dequantized(call, x, scale, zero, axis)?;
     Ok(vec![call.give(result, Elem::Float)?])
-}
-
-/// Scale and zero point are chosen so that 0 and all elements are in range.
-fn dynamic_quantize(call: &mut Call<'_>) -> Outcome<Vec<Held>> {
-    let x = call.input(0)?;
-    let graph = call.graph();
-    let greatest = graph.reduced(x.node, None, false, |graph, x, axes| graph.max(x, axes))?;
-    let least = graph.reduced(x.node, None, false, |graph, x, axes| graph.min(x, axes))?;
-    let zero = graph.constant(0.0, Dtype::F32);
-    let (greatest, least) = (graph.maximum(greatest, zero), graph.minimum(least, zero));
-    let range = graph.sub(greatest, least);
-    let steps = graph.constant(255.0, Dtype::F32);
-    let scale = graph.div(range, steps);
-    let lowest = graph.neg(least);
-    let none = graph.constant(0.0, Dtype::I32);
-    let zero_point = quantized(call, lowest, scale, none, Elem::Uint8)?;
-    let wide_zero = call.wide(zero_point);
-    let result = quantized(call, x.node, scale, wide_zero, Elem::Uint8)?;
-    Ok(vec![result, Held { node: scale, elem: Elem::Float }, zero_point])
 }
 
 fn quantized_matmul(call: &mut Call<'_>) -> Outcome<Vec<Held>> {
