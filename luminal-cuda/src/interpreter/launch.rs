@@ -206,16 +206,15 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// Bytes that neighbouring threads access one by one do not race with each other.
+/// What neighbouring threads access one by one does not race with each other, down to single bytes.
 fn shared_granule(kernel: &Kernel) -> usize {
-    let bytewise = kernel.instructions.iter().any(|instruction| {
-        matches!(
-            instruction.op,
-            Op::Load { space: Space::Shared, ty: Type::U8, .. }
-                | Op::Store { space: Space::Shared, ty: Type::U8, .. }
-        )
+    let widths = kernel.instructions.iter().filter_map(|instruction| match instruction.op {
+        Op::Load { space: Space::Shared, ty, .. } | Op::Store { space: Space::Shared, ty, .. } => {
+            Some(ty.bytes())
+        }
+        _ => None,
     });
-    if bytewise { 1 } else { 4 }
+    widths.min().unwrap_or(4).clamp(1, 4)
 }
 
 /// The block that runs, and what its warps share.

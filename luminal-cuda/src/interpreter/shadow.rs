@@ -1,6 +1,6 @@
 //! Race detection in shared memory.
 //!
-//! For each granule (4 bytes, or 1 where a kernel accesses bytes) the shadow keeps who wrote it last and who read it
+//! For each granule (4 bytes, or fewer where a kernel accesses fewer) the shadow keeps who wrote it last and who read it
 //! last, each with the number of barriers passed by then. Two threads that meet at a granule, one of them writing,
 //! with no barrier between is a race, whatever order they happened to run in.
 
