@@ -38,7 +38,7 @@ fn state_is_kept_saved_restored_and_reset() {
     let load = || blocks::step::load(Device::cpu(), &nothing).unwrap();
     let sum = |session: &mut blocks::step::Session, x: f32| {
         let step = session.run(&[x; 4]).unwrap();
-        (step.sum[0], step.change[0])
+        (step.sum.as_slice()[0], step.change.as_slice()[0])
     };
     let mut first = load();
     assert_eq!(sum(&mut first, 1.0), (1.0, 1.0));

@@ -92,8 +92,8 @@ impl Dtype {
     }
 }
 
-/// The nearest number of 16 bits, ties to even: infinite beyond the range, subnormal numbers kept. Unlike the conversion of
-/// the crate `half`, it looks at all bits of `x`.
+/// The nearest number of 16 bits, ties to even: infinite beyond the range, subnormal numbers kept. Unlike the
+/// conversion of the crate `half`, it looks at all bits of `x`.
 pub fn nearest_f16(x: f64) -> f16 {
     f16::from_f32(rounded_to_odd(x))
 }

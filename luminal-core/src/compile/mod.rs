@@ -19,6 +19,7 @@ use crate::plan::Plan;
 use crate::search::{self, Found, lower, regions};
 use join::Join;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// False if this crate was compiled without optimisation: then the search takes several times as long.
 pub const IS_OPTIMISED: bool = !matches!(env!("LUMINAL_CORE_OPT_LEVEL").as_bytes(), b"0");
@@ -63,14 +64,16 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     let mut join = Join::new(graph);
     for region in regions::cut(graph) {
         let hash = region.graph.stable_hash();
-        if !distinct.contains_key(&hash) {
-            let options = search::Options { fuse: options.fuse, ..Default::default() };
-            let best = search::search(&region.graph, &options)?;
-            let program = lower::lower(&region.graph, &best, &lower::Options::default())?;
-            distinct.insert(hash, (found.len(), program));
-            found.push((best, 0));
-        }
-        let (number, program) = &distinct[&hash];
+        let (number, program) = match distinct.entry(hash) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let options = search::Options { fuse: options.fuse, ..Default::default() };
+                let best = search::search(&region.graph, &options)?;
+                let program = lower::lower(&region.graph, &best, &lower::Options::default())?;
+                found.push((best, 0));
+                new.insert((found.len() - 1, program))
+            }
+        };
         found[*number].1 += 1;
         join.add(&region, program)?;
     }

@@ -3,6 +3,7 @@
 mod compositions;
 mod layers;
 mod movement;
+mod packed;
 
 use super::check::{check_kernel, check_model};
 use super::*;

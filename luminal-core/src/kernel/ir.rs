@@ -84,7 +84,8 @@ pub enum Space {
     Global,
     /// A value private to the kernel whose place the schedule decides.
     Local,
-    /// Memory private to a block: a thread's cache lines on a CPU, shared memory on a GPU. Indexed relative to the block.
+    /// Memory private to a block: a thread's cache lines on a CPU, shared memory on a GPU. Indexed relative to the
+    /// block.
     Scratch,
     /// Named registers that cross nests; all nests that touch them give its axes one layout.
     Register,
@@ -252,8 +253,8 @@ impl Guard {
 /// A shared expression. Sharing is by pointer: the expansion computes a shared node once for each register.
 pub type E = Rc<Expr>;
 
-/// A pointwise expression over axes. Its type is `f32`, `i32`, `i64` or `bool`: narrower types exist in memory only, loads widen
-/// and stores narrow.
+/// A pointwise expression over axes. Its type is `f32`, `i32`, `i64` or `bool`: narrower types exist in memory only,
+/// loads widen and stores narrow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// An `f32` literal.
@@ -287,8 +288,8 @@ pub enum Expr {
     Binary(Binary, E, E),
     /// `condition ? then : otherwise`
     Select(E, E, E),
-    /// Conversion, as Rust's `as`; to `bool`: non-zero. A conversion to a type that only stores numbers gives its wide type
-    /// ([`Dtype::wide`]), with a value that the narrow type holds.
+    /// Conversion, as Rust's `as`; to `bool`: non-zero. A conversion to a type that only stores numbers gives its wide
+    /// type ([`Dtype::wide`]), with a value that the narrow type holds.
     Cast(Dtype, E),
 }
 

@@ -18,8 +18,8 @@ pub enum Rounding {
     /// To `f32` after each operation.
     F32,
     /// As exact; but where a cast is to decide between two values, and this error relative to `1 + |x|` in what it
-    /// converts would change the decision, it takes the other one. What is allowed to differ in the last bits of `f32` is
-    /// allowed to come out of a cast to `f16`, or to an integer, as its neighbour.
+    /// converts would change the decision, it takes the other one. What is allowed to differ in the last bits of `f32`
+    /// is allowed to come out of a cast to `f16`, or to an integer, as its neighbour.
     Other(f64),
 }
 

@@ -4,8 +4,8 @@ use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::graph::Reduce;
 use crate::reference::Data;
 
-/// The elements of a tensor, row-major over its bounds, whatever its storage is. Types that only store numbers are held in their
-/// wide type ([`Dtype::wide`]).
+/// The elements of a tensor, row-major over its bounds, whatever its storage is. Types that only store numbers are held
+/// in their wide type ([`Dtype::wide`]).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// `f32`; exact sums may hold more bits.

@@ -4,8 +4,9 @@ use super::tensor::{Data, Tensor};
 use crate::error::{Error, Result};
 use half::{bf16, f16};
 
-/// How far a computed float may be from the reference: `absolute + relative * |expected|`. For `f16` and `bf16` it may also
-/// be the number next to the expected one, unless nothing may differ: both come from sums that differ in the last bits of
+/// How far a computed float may be from the reference: `absolute + relative * |expected|`. For `f16` and `bf16` it may
+/// also be the number next to the expected one, unless nothing may differ: both come from sums that differ in the last
+/// bits of
 /// `f32`, and such a difference decides to which side a number between two is rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {

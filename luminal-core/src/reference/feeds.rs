@@ -21,8 +21,8 @@ struct Defaults {
 const MIXED: Defaults =
     Defaults { float: Range::new(-0.75, 1.0), int: Range::new(-60.0, 100.0), byte: Range::new(0.0, 255.0) };
 
-/// All below 0, so that a maximum which starts from 0, or takes in padding, is wrong. Bytes, which have no sign, are those
-/// that a signed byte would hold as negative.
+/// All below 0, so that a maximum which starts from 0, or takes in padding, is wrong. Bytes, which have no sign, are
+/// those that a signed byte would hold as negative.
 const NEGATIVE: Defaults = Defaults {
     float: Range::new(-1.0, -0.125),
     int: Range::new(-100.0, -1.0),

@@ -46,8 +46,8 @@ pub fn mod_f32(x: f32, y: f32) -> f32 {
 
 macro_rules! integer_mod {
     ($name:ident, $type:ty) => {
-        /// Floor modulo: the result is 0 or has the divisor's sign. A divisor of 0 gives 0: integers have no NaN, and no
-        /// input may stop a model.
+        /// Floor modulo: the result is 0 or has the divisor's sign. A divisor of 0 gives 0: integers have no NaN, and
+        /// no input may stop a model.
         pub fn $name(x: $type, y: $type) -> $type {
             if y == 0 {
                 return 0;

@@ -175,4 +175,34 @@ mod tests {
         let message = pack(bad, Dtype::Bool, &[[digit(REST, 1)]], &mut buffer).unwrap_err();
         assert!(message.contains("one of its bytes is 2"), "{message}");
     }
+
+    #[test]
+    fn every_type_keeps_its_bits_and_nothing_else_is_converted() {
+        let types = [
+            (Dtype::F32, StoredDtype::F32),
+            (Dtype::F16, StoredDtype::F16),
+            (Dtype::BF16, StoredDtype::BF16),
+            (Dtype::I32, StoredDtype::I32),
+            (Dtype::I64, StoredDtype::I64),
+            (Dtype::U8, StoredDtype::U8),
+            (Dtype::Bool, StoredDtype::BOOL),
+        ];
+        for (dtype, stored) in types {
+            let bytes: Vec<u8> = match dtype {
+                Dtype::Bool => vec![1, 0, 1],
+                _ => (0..3 * dtype.bytes()).map(|i| (i * 37) as u8 | 1).collect(),
+            };
+            let mut buffer = vec![0; bytes.len()];
+            let tensor = StoredTensor { dtype: stored, shape: &[3], data: &bytes };
+            pack(tensor, dtype, &[[digit(REST, 1)]], &mut buffer).unwrap();
+            assert_eq!(buffer, bytes, "{dtype}");
+            for (other, _) in types.iter().filter(|(other, _)| *other != dtype) {
+                let tensor = StoredTensor { dtype: stored, shape: &[3], data: &bytes };
+                let mut buffer = vec![0; 3 * other.bytes()];
+                let packed = pack(tensor, *other, &[[digit(REST, 1)]], &mut buffer);
+                let widened = *other == Dtype::F32 && dtype.wide() == Dtype::F32;
+                assert_eq!(packed.is_ok(), widened, "{dtype} as {other}");
+            }
+        }
+    }
 }

@@ -143,6 +143,17 @@ impl<B: Dim, C: Dim, L: Dim, E: Element> Tensor<(B, C, L), E> {
     }
 
     /// As [`adaptive_avg_pool1d`](Tensor::adaptive_avg_pool1d), the greatest element of each window.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<8>, D<10>)> = input("x");
+    ///     let greatest: Tensor<(D<2>, D<8>, D<4>)> = x.adaptive_max_pool1d();
+    ///     output(&greatest);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn adaptive_max_pool1d<OutLength: Dim>(self) -> Tensor<(B, C, OutLength), E>
     where
@@ -177,6 +188,17 @@ impl<B: Dim, C: Dim, H: Dim, W: Dim, E: Element> Tensor<(B, C, H, W), E> {
     }
 
     /// As [`adaptive_avg_pool2d`](Tensor::adaptive_avg_pool2d), the greatest element of each window.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<8>, D<10>, D<12>)> = input("x");
+    ///     let greatest: Tensor<(D<2>, D<8>, D<7>, D<7>)> = x.adaptive_max_pool2d();
+    ///     output(&greatest);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn adaptive_max_pool2d<OutHeight: Dim, OutWidth: Dim>(self) -> Tensor<(B, C, OutHeight, OutWidth), E>
     where

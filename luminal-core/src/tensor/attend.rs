@@ -47,6 +47,14 @@ impl Operand {
         let node = recorder.broadcast(self.node, self.dims, want);
         recorder.full(node, want)
     }
+
+    /// As [`Operand::spread`], but one number for all stays one.
+    fn number_or_spread(&self, recorder: &mut Recorder, want: &[DimInfo]) -> NodeId {
+        match self.dims.iter().all(|dim| *dim == DimInfo::One) {
+            true => self.node,
+            false => self.spread(recorder, want),
+        }
+    }
 }
 
 /// Attention in which every query sees every key, with scale `1 / sqrt(width)`. To be changed by the methods of
@@ -155,24 +163,13 @@ impl Attention {
             ));
             return None;
         }
-        Some(record(|recorder| {
-            let mut spread = |operand: Option<Operand>, want: &[DimInfo]| {
-                operand.map(|operand| operand.spread(recorder, want))
-            };
-            let scalar_or = |operand: Option<Operand>, full: Option<NodeId>| match operand {
-                // A number for all stays one.
-                Some(operand) if operand.dims.iter().all(|dim| *dim == DimInfo::One) => Some(operand.node),
-                _ => full,
-            };
-            let (position, length) = (spread(self.position, scores), spread(self.length, scores));
-            Scores {
-                bias: spread(self.bias, scores),
-                alibi: spread(self.alibi, &heads),
-                mask: spread(self.mask, scores),
-                position: scalar_or(self.position, position),
-                length: scalar_or(self.length, length),
-                ..self.how
-            }
+        Some(record(|recorder| Scores {
+            bias: self.bias.map(|bias| bias.spread(recorder, scores)),
+            alibi: self.alibi.map(|slopes| slopes.spread(recorder, &heads)),
+            mask: self.mask.map(|mask| mask.spread(recorder, scores)),
+            position: self.position.map(|position| position.number_or_spread(recorder, scores)),
+            length: self.length.map(|length| length.number_or_spread(recorder, scores)),
+            ..self.how
         }))
     }
 }

@@ -20,7 +20,7 @@ pub trait Axes<P>: Shape + Broadcast<<Self as Axes<P>>::Keep> {
     type Drop: Shape;
 }
 
-#[diagnostic::do_not_recommend]
+// Without `do_not_recommend`: rustc then names the axis that the shape does not have.
 impl<S: At<I>, const I: isize> Axes<Axis<I>> for S {
     const AXES: &'static [usize] = &[S::AXIS];
     type Keep = S::Keep;

@@ -300,7 +300,20 @@ impl<B: Dim, C: Dim, L: Dim, E: Element> Tensor<(B, C, L), E> {
 impl<B: Dim, C: Dim, H: Dim, W: Dim, E: Element> Tensor<(B, C, H, W), E> {
     /// Transposed convolution of images `[batch, channels, height, width]` with kernels `[channels, out channels /
     /// groups, height, width]`. The result's type names channels, height and width; see
-    /// [`conv_transpose1d`](Tensor::conv_transpose1d) for its size and [`conv_transpose`] for an example.
+    /// [`conv_transpose1d`](Tensor::conv_transpose1d) for its size.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, conv_transpose, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<1>, D<8>, D<7>, D<5>)> = input("x");
+    ///     let kernel: Tensor<(D<8>, D<3>, D<2>, D<3>)> = input("kernel");
+    ///     let how = conv_transpose().stride([2, 1]);
+    ///     let larger: Tensor<(D<1>, D<3>, D<14>, D<7>)> = x.conv_transpose2d(kernel, how);
+    ///     output(&larger);
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     #[allow(clippy::type_complexity)]
     pub fn conv_transpose2d<

@@ -115,8 +115,8 @@ impl Float for bf16 {
 }
 
 impl Graph {
-    /// An `i64` in every element of a tensor of this shape. A constant of a graph holds integers up to 2^53; greater ones
-    /// are composed of their upper and lower 32 bits.
+    /// An `i64` in every element of a tensor of this shape. A constant of a graph holds integers up to 2^53; greater
+    /// ones are composed of their upper and lower 32 bits.
     pub fn full_i64(&mut self, value: i64, shape: &[Size]) -> NodeId {
         let number = value as f64;
         if Dtype::I64.holds(number) && number as i64 == value {

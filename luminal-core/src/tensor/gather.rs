@@ -189,7 +189,7 @@ impl Graph {
         let behind = self.less(last, index);
         let index = self.select(behind, last, index);
         let index = self.maximum(index, zero);
-        self.to_i32(index)
+        self.as_i32(index)
     }
 
     /// An `i32` scalar in the shape and element type of an index.
@@ -211,7 +211,7 @@ impl Graph {
         if self.nodes[x].dtype == dtype { x } else { self.cast(x, dtype) }
     }
 
-    pub(crate) fn to_i32(&mut self, index: NodeId) -> NodeId {
+    pub(crate) fn as_i32(&mut self, index: NodeId) -> NodeId {
         if self.nodes[index].dtype == Dtype::I32 { index } else { self.cast(index, Dtype::I32) }
     }
 

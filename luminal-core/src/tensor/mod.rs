@@ -53,6 +53,7 @@ mod slice;
 mod sort;
 mod statistics;
 #[cfg(test)]
+#[allow(clippy::type_complexity)] // tuples of tensors are what is tested
 mod tests;
 mod trace;
 mod triangle;

@@ -1,7 +1,7 @@
 //! Powers.
 
 use super::arithmetic::Operand;
-use super::element::Float;
+use super::element::{Element, Float};
 use super::pointwise::float;
 use super::shape::Shape;
 use super::trace::op;
@@ -146,7 +146,7 @@ impl Graph {
     }
 }
 
-impl<S: Shape, E: Float> Tensor<S, E> {
+impl<S: Shape, E: Element> Tensor<S, E> {
     /// Each element to the power of the operand, a number or a tensor.
     ///
     /// Numbers that are whole, up to 32, are products, and 0.5 is the square root. Negative elements have powers with
@@ -162,7 +162,10 @@ impl<S: Shape, E: Float> Tensor<S, E> {
     /// assert!(traced.mistakes.is_empty());
     /// ```
     #[track_caller]
-    pub fn pow(self, exponent: impl Operand<S, E>) -> Self {
+    pub fn pow(self, exponent: impl Operand<S, E>) -> Self
+    where
+        E: Float,
+    {
         let _scope = op("pow");
         self.pointwise(exponent.spread(), Graph::pow)
     }

@@ -189,7 +189,7 @@ impl Graph {
         let position = self.maximum(position, earliest);
         let behind = self.less(latest, position);
         let position = self.select(behind, latest, position);
-        let position = self.to_i32(position);
+        let position = self.as_i32(position);
         let end = self.add(position, length_now);
         let [position, end] = [position, end].map(|x| self.spread(x, &[], &[size]));
         let positions = self.iota(size);

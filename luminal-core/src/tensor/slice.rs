@@ -68,7 +68,7 @@ impl Graph {
         let position = self.maximum(position, zero);
         let behind = self.less(latest, position);
         let position = self.select(behind, latest, position);
-        let position = self.to_i32(position);
+        let position = self.as_i32(position);
         self.take_from(x, axis, position, count)
     }
 

@@ -27,6 +27,21 @@ impl Drop for Module {
     }
 }
 
+impl Module {
+    /// Runs some blocks of a kernel.
+    ///
+    /// # Safety
+    /// The pointers are to the arguments of the kernel, of the sizes that these free sizes ask for.
+    pub unsafe fn call(&self, name: &str, pointers: &[*mut u8], sizes: &[i64], begin: i64, end: i64) {
+        // SAFETY: the symbol has this type by construction of the renderer; the rest is the caller's promise.
+        unsafe {
+            let function: libloading::Symbol<'_, Function> =
+                self.library.get(name.as_bytes()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            function(pointers.as_ptr(), sizes.as_ptr(), begin, end);
+        }
+    }
+}
+
 /// True if this processor runs `x86-64-v3`.
 pub fn has_v3() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -94,12 +109,8 @@ impl Memory {
     /// Runs some blocks.
     pub fn run(&mut self, module: &Module, name: &str, sizes: &[usize], begin: usize, end: usize) {
         let sizes: Vec<i64> = sizes.iter().map(|n| *n as i64).collect();
-        // SAFETY: the symbol has this type by construction of the renderer; pointers and sizes fit the program.
-        unsafe {
-            let function: libloading::Symbol<'_, Function> =
-                module.library.get(name.as_bytes()).unwrap_or_else(|e| panic!("{name}: {e}"));
-            function(self.pointers.as_ptr(), sizes.as_ptr(), begin as i64, end as i64);
-        }
+        // SAFETY: pointers and sizes fit the program.
+        unsafe { module.call(name, &self.pointers, &sizes, begin as i64, end as i64) };
     }
 
     /// The arguments as they are now, row-major.

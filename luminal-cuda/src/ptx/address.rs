@@ -219,7 +219,8 @@ impl Renderer<'_> {
         let shared = buffer.space == Space::Scratch;
         let mut groups = self.by_depth(at);
         let outer = groups.remove(&0).unwrap_or_default();
-        // The sum of all that no loop changes is one number of 32 bits, where the buffer has no more elements than that.
+        // The sum of all that no loop changes is one number of 32 bits, where the buffer has no more elements than
+        // that.
         let small = i32::try_from(buffer.len()).is_ok();
         let sum = if small { self.outer_sum(&outer, &at.lanes) } else { None };
         let mut pointer = if shared { self.shared_base() } else { self.argument(buffer) };

@@ -227,7 +227,7 @@ impl Renderer<'_> {
         let lanes = self.program.lanes;
         let members = if lanes >= 32 { "0xffffffff".into() } else { format!("{:#x}", (1_u64 << lanes) - 1) };
         for step in [16_usize, 8, 4, 2, 1].into_iter().filter(|step| bits & step != 0) {
-            let other = self.from_thread(result, &value, &step.to_string(), &members);
+            let other = self.value_of_thread(result, &value, &step.to_string(), &members);
             value = self.writer.op(result, opcode, &[&value, &other]);
         }
         let warps = bits & !31;
@@ -235,7 +235,7 @@ impl Renderer<'_> {
     }
 
     /// What the thread holds whose number differs in the bit `step`.
-    fn from_thread(&mut self, class: Class, value: &str, step: &str, members: &str) -> String {
+    fn value_of_thread(&mut self, class: Class, value: &str, step: &str, members: &str) -> String {
         let w = &mut self.writer;
         let shuffle = |w: &mut Writer, class, value: &str| {
             w.op(class, "shfl.sync.bfly.b32", &[value, step, "31", members])

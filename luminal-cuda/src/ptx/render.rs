@@ -92,8 +92,8 @@ fn move_opcode(dtype: Dtype) -> &'static str {
     }
 }
 
-/// The class of registers that memory is loaded to and stored from: bytes and truth values pass through a word, floats of
-/// 16 bits through a half.
+/// The class of registers that memory is loaded to and stored from: bytes and truth values pass through a word, floats
+/// of 16 bits through a half.
 pub(super) fn memory_class(dtype: Dtype) -> Class {
     match dtype {
         Dtype::F16 | Dtype::BF16 => Class::Half,

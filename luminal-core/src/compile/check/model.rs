@@ -13,8 +13,9 @@ use crate::weights::Weights;
 const MOST_ELEMENTS: f64 = 1e8;
 
 /// Runs a plan twice on seeded inputs and compares outputs with the reference. The second run shows what the first one
-/// left behind. Free sizes are at their bounds and at half of them, or smaller where the reference would take too long. If
-/// it would at any size nothing is compared: there are the checks of each kernel, and the plan was checked to be sound.
+/// left behind. Free sizes are at their bounds and at half of them, or smaller where the reference would take too long.
+/// If it would at any size nothing is compared: there are the checks of each kernel, and the plan was checked to be
+/// sound.
 ///
 /// # Errors
 /// The worst element of the first output that disagrees.
@@ -50,6 +51,9 @@ pub fn check_model(graph: &Graph, plan: &'static Executable, device: Device, see
             let computed = session.output(position);
             let data = Data::from_bytes(tensor.dtype(), computed.data);
             let computed = Tensor { shape: computed.sizes.to_vec(), data };
+            // Sums of large terms may be small, and are no more accurate for that.
+            let absolute = tolerance.absolute * root_mean_square(&tensor.data).max(1.0);
+            let tolerance = Tolerance { absolute, ..tolerance };
             reference::compare(tensor, &computed, tolerance).map_err(|e| {
                 let name = &graph.outputs[position].0;
                 Error::new(format!("`{}`, output {name}, free sizes {free:?}, seed {seed}: {e}", plan.model))
@@ -61,8 +65,8 @@ pub fn check_model(graph: &Graph, plan: &'static Executable, device: Device, see
     Ok(agreement)
 }
 
-/// Sums differ in their order. Where the graph rounds to fewer bits, such a difference can become one of a whole step there,
-/// and a few of those may meet: eight are allowed.
+/// Sums differ in their order. Where the graph rounds to fewer bits, such a difference can become one of a whole step
+/// there, and a few of those may meet: eight are allowed.
 fn tolerance(graph: &Graph) -> Tolerance {
     let rounds = |to: Dtype| {
         let narrows = |from: Dtype| from != to && !from.is_storage() && from != Dtype::Bool;
@@ -126,6 +130,14 @@ fn difference(expected: &Tensor, computed: &Tensor) -> Agreement {
     let relative = |(x, y): (&f64, &f64)| (x - y).abs() / (1.0 + x.abs());
     let worst = x.iter().zip(&y).map(relative).filter(|e| e.is_finite()).fold(0.0, f64::max);
     Agreement { worst, elements }
+}
+
+/// Of the finite elements.
+fn root_mean_square(data: &Data) -> f32 {
+    let values = floats(data).unwrap_or_default();
+    let squares = values.iter().filter(|x| x.is_finite()).map(|x| x * x);
+    let (count, sum) = squares.fold((0.0, 0.0), |(count, sum), square| (count + 1.0, sum + square));
+    if count > 0.0 { f64::sqrt(sum / count) as f32 } else { 0.0 }
 }
 
 fn floats(data: &Data) -> Option<Vec<f64>> {

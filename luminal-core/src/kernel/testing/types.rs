@@ -127,8 +127,8 @@ pub fn narrow_moves(dtype: Dtype, rows: usize, columns: usize) -> Kernel {
     b.kernel
 }
 
-/// Values of a type that conversions treat differently: for floats every one of 16 bits, what is half way between two of
-/// them, and the floats beside those; for integers powers of two and what is beside them; and random bits.
+/// Values of a type that conversions treat differently: for floats every one of 16 bits, what is half way between two
+/// of them, and the floats beside those; for integers powers of two and what is beside them; and random bits.
 pub fn values_to_convert(dtype: Dtype) -> Values {
     let mut random = SplitMix64::new(7);
     let halves = || (0..=u16::MAX).map(f16::from_bits).map(f64::from);

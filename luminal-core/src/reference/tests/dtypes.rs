@@ -18,8 +18,8 @@ fn narrow(bits: u16, exponent_bits: u32) -> f64 {
     }
 }
 
-/// The nearest of these numbers, of two equally near ones the one whose last bit is 0; infinite from half a step beyond the
-/// greatest finite one on.
+/// The nearest of these numbers, of two equally near ones the one whose last bit is 0; infinite from half a step beyond
+/// the greatest finite one on.
 fn rounded(x: f64, exponent_bits: u32) -> f64 {
     let fraction_bits = 15 - exponent_bits as i32;
     let bias = (1 << (exponent_bits - 1)) - 1;

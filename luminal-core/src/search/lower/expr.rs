@@ -387,6 +387,23 @@ impl<'a> Builder<'a> {
         (!expr.as_axis().is_some_and(same)).then_some(index)
     }
 
+    /// Positions are computed in 32 bits: no step of an index that divides may leave them.
+    fn check_width(&self, expr: &IndexExpr) -> Result<()> {
+        let narrow = -(1 << 31)..1 << 31;
+        if let Some((low, high)) = self.dag.context.range(expr)
+            && !(narrow.contains(&low) && narrow.contains(&high))
+        {
+            return Err(Error::new(format!(
+                "an index between {low} and {high} is divided, and only 32 bits are computed: reshape a tensor of 2^31 or \
+                 more elements only where axes are joined or divided as a whole"
+            )));
+        }
+        expr.terms.keys().try_for_each(|atom| match atom {
+            Atom::Div(inner, _) | Atom::Mod(inner, _) => self.check_width(inner),
+            Atom::Axis(_) | Atom::Value => Ok(()),
+        })
+    }
+
     /// A read of memory. Loads of terms are total: what may lie outside is guarded and reads 0.
     fn load(&mut self, value: ValueId, at: &[IndexExpr], computed: Option<&E>) -> Result<E> {
         let buffer = self.argument(value);
@@ -404,6 +421,7 @@ impl<'a> Builder<'a> {
                 index.push(Index::Affine(affine));
                 continue;
             }
+            self.check_width(expr)?;
             let position = self.integer(expr, computed);
             if within {
                 index.push(Index::Value(position));

@@ -40,8 +40,8 @@ impl Phases {
                 read[i] += read[usize::from(*access)].max(bytes(id));
             }
             let positions_only = read[i] == 0.0 && !reduces[i];
-            // Storing an outer product of weights would cost more memory traffic than it saves arithmetic; so would weights
-            // of 16 or fewer bits, widened once and for all.
+            // Storing an outer product of weights would cost more memory traffic than it saves arithmetic; so would
+            // weights of 16 or fewer bits, widened once and for all.
             let grows = !reduces[i] && bytes(id) > read[i];
             if dag.weight(id) && !positions_only && !grows {
                 load.insert(i);

@@ -86,7 +86,7 @@ fn stages_of_a_vision_network_are_cut_between_blocks() {
 fn groups_are_the_shortest_period_or_what_fits() {
     // An even hash is a contraction.
     let groups = |hashes: &[u128], nodes: usize| {
-        let shape = |hash: &u128| Shape { hash: *hash, nodes, contracts: hash % 2 == 0 };
+        let shape = |hash: &u128| Shape { hash: *hash, nodes, contracts: hash.is_multiple_of(2) };
         grouped(&hashes.iter().map(shape).collect::<Vec<_>>())
     };
     assert_eq!(groups(&[2, 4, 6, 4, 6, 4, 6, 8], 100), [1, 2, 2, 2, 1]);

@@ -10,8 +10,8 @@ use crate::reference::scalar::mod_i64;
 use egg::{Id, Language};
 use std::collections::{BTreeMap, HashMap};
 
-/// How `f32` values are computed. Integers - of 64 bits, as long as they are below 2^53 - and truth values are exact either
-/// way, and casts to fewer bits round either way.
+/// How `f32` values are computed. Integers - of 64 bits, as long as they are below 2^53 - and truth values are exact
+/// either way, and casts to fewer bits round either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// In `f64`, to tell wrong algebra from rounding.

@@ -97,8 +97,8 @@ impl fmt::Display for I32 {
     }
 }
 
-/// A literal of one of the other types, written `-3i64`, `255u8`, `0.5f16`, `inf bf16`. Floats are compared by their bits;
-/// there is one NaN.
+/// A literal of one of the other types, written `-3i64`, `255u8`, `0.5f16`, `inf bf16`. Floats are compared by their
+/// bits; there is one NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Number {
     dtype: Dtype,
@@ -184,8 +184,8 @@ impl Constant {
 define_language! {
     /// One node of a term. Broadcasting needs no node: the free axes of a value are those of its leaves.
     ///
-    /// Pointwise: `Add Mul Max LessThan Mod Select`, `Exp2 Log2 Sin Sqrt Recip`, and conversions `ToF32 ToF16 ToBF16 ToI32 ToI64
-    /// ToU8 ToBool` with the meaning of the graph's primitives for the dtype of their operands.
+    /// Pointwise: `Add Mul Max LessThan Mod Select`, `Exp2 Log2 Sin Sqrt Recip`, and conversions `ToF32 ToF16 ToBF16
+    /// ToI32 ToI64 ToU8 ToBool` with the meaning of the graph's primitives for the dtype of their operands.
     /// - `Sum([axes, body])`, `MaxOver([axes, body])`: reductions; `axes` is a `ReducedAxes` leaf.
     /// - `Gather([access, index])`: the access, a `Load` leaf, with [`super::Atom::Value`] bound to `index`.
     /// - `Load`: an element of a buffer; 0 where an index is out of range.

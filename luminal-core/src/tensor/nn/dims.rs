@@ -21,7 +21,10 @@ impl<const K: usize, const N: usize> Fits<One> for Times<K, N> {}
 
 #[diagnostic::do_not_recommend]
 impl<const N: usize, const K: usize> Dim for Over<N, K> {
-    const INFO: DimInfo = DimInfo::Fixed(if K == 0 { 0 } else { N / K });
+    const INFO: DimInfo = DimInfo::Fixed(match N.checked_div(K) {
+        Some(size) => size,
+        None => 0,
+    });
 }
 #[diagnostic::do_not_recommend]
 impl<const N: usize, const K: usize> Fits<Over<N, K>> for Over<N, K> {}

@@ -199,7 +199,8 @@ impl<const GROUPS: usize, const C: usize, E: Float> Module for GroupNorm<GROUPS,
 /// `running_mean` and `running_var` are `[C]`. Epsilon is 1e-5 unless [`epsilon`](Self::epsilon) sets another.
 ///
 /// In front of a nonlinearity and behind a convolution it costs nothing: it is folded into the convolution's weights when
-/// they are loaded. Files of PyTorch also hold `num_batches_tracked`, which inference does not use.
+/// they are loaded. Files of PyTorch also hold `num_batches_tracked`, which inference does not use:
+/// leave it out with `weights.retain(..)`, or `weights.allow_unused()`.
 ///
 /// ```
 /// use luminal_core::tensor::nn::BatchNorm;

@@ -93,7 +93,7 @@ pub struct Cell<K: RecurrentKind, I: Dim, const H: usize, E: Float = f32> {
 }
 
 impl<K: RecurrentKind, I: Dim, const H: usize, E: Float> Cell<K, I, H, E> {
-    /// `suffix` is what PyTorch adds to the names: `_l0`, `_l0_reverse`, nothing for a cell of its own.
+    /// `suffix` is what PyTorch adds to the names: `_l0`, `_l0_reverse`.
     fn named(scope: &Scope, suffix: &str, bias: bool) -> Self {
         let field = |name: &str| {
             let name = format!("{name}{suffix}");
@@ -108,8 +108,15 @@ impl<K: RecurrentKind, I: Dim, const H: usize, E: Float> Cell<K, I, H, E> {
     }
 
     /// `[.., I]` to `[.., gates * H]`.
-    fn from_input(&self, graph: &mut Graph, x: NodeId) -> NodeId {
+    fn input_part(&self, graph: &mut Graph, x: NodeId) -> NodeId {
         affine(graph, x, self.weight_ih.node, self.bias_ih.map(|bias| bias.node))
+    }
+
+    fn visit(&self, f: &mut dyn FnMut(NodeId)) {
+        self.weight_ih.visit(f);
+        self.weight_hh.visit(f);
+        self.bias_ih.visit(f);
+        self.bias_hh.visit(f);
     }
 
     fn step(&self, graph: &mut Graph, from_input: NodeId, state: &mut Nodes) {
@@ -120,7 +127,7 @@ impl<K: RecurrentKind, I: Dim, const H: usize, E: Float> Cell<K, I, H, E> {
 
     /// `[batch, length, I]` to `[batch, length, H]`, from the first to the last or back.
     fn sequence(&self, graph: &mut Graph, x: NodeId, state: &mut Nodes, backwards: bool) -> NodeId {
-        let products = self.from_input(graph, x);
+        let products = self.input_part(graph, x);
         let shape = graph.nodes[products].shape.clone();
         let length = shape[1].max();
         let mut steps = vec![0; length];
@@ -138,17 +145,12 @@ impl<K: RecurrentKind, I: Dim, const H: usize, E: Float> Cell<K, I, H, E> {
     }
 }
 
-impl<K: RecurrentKind, I: Dim, const H: usize, E: Float> Module for Cell<K, I, H, E> {
-    fn build(scope: &Scope) -> Self {
-        Cell::named(scope, "", true)
+/// Reports a network without layers.
+fn has_layers(layers: usize) -> bool {
+    if layers == 0 {
+        report("there are 0 layers; there must be at least 1");
     }
-
-    fn visit(&self, f: &mut dyn FnMut(NodeId)) {
-        self.weight_ih.visit(f);
-        self.weight_hh.visit(f);
-        self.bias_ih.visit(f);
-        self.bias_hh.visit(f);
-    }
+    layers > 0
 }
 
 /// `x W^T + b` in `f32`.
@@ -292,7 +294,7 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
         state: &mut RecurrentState<K, B, H, LAYERS>,
     ) -> Tensor<(B, L, D<H>), F> {
         let _scope = op("recurrent");
-        if !self.has_layers() || require_fixed("axis 1", L::INFO, <(B, L, D<I>)>::DIMS).is_none() {
+        if !has_layers(LAYERS) || require_fixed("axis 1", L::INFO, <(B, L, D<I>)>::DIMS).is_none() {
             return Tensor::placeholder();
         }
         // Axes of one element are there for steps to be cut and joined.
@@ -335,7 +337,7 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
         state: &mut RecurrentState<K, B, H, LAYERS>,
     ) -> Tensor<(B, D<H>), F> {
         let _scope = op("recurrent");
-        if !self.has_layers() {
+        if !has_layers(LAYERS) {
             return Tensor::placeholder();
         }
         let mut x = x.convert::<f32>().node;
@@ -345,11 +347,11 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
                 let graph = &mut recorder.graph;
                 match layer {
                     0 => {
-                        let product = self.first.from_input(graph, x);
+                        let product = self.first.input_part(graph, x);
                         self.first.step(graph, product, &mut nodes);
                     }
                     _ => {
-                        let product = self.others[layer - 1].from_input(graph, x);
+                        let product = self.others[layer - 1].input_part(graph, x);
                         self.others[layer - 1].step(graph, product, &mut nodes);
                     }
                 }
@@ -358,13 +360,6 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
             x = nodes.hidden;
         }
         Tensor::<(B, D<H>)>::of(x).convert()
-    }
-
-    fn has_layers(&self) -> bool {
-        if LAYERS == 0 {
-            report("there are 0 layers; there must be at least 1");
-        }
-        LAYERS > 0
     }
 }
 
@@ -432,7 +427,7 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
             report(format!("both directions have {} elements, but the result names {}", 2 * H, Both::INFO));
             return Tensor::placeholder();
         }
-        if LAYERS == 0 || fixed.is_none() {
+        if !has_layers(LAYERS) || fixed.is_none() {
             return Tensor::placeholder();
         }
         let x = x.convert::<f32>();
@@ -473,7 +468,7 @@ impl<K: RecurrentKind, const I: usize, const H: usize, const LAYERS: usize, E: F
     }
 
     fn visit(&self, f: &mut dyn FnMut(NodeId)) {
-        self.first.visit(f);
-        self.others.iter().for_each(|pair| pair.visit(f));
+        self.first.iter().for_each(|cell| cell.visit(f));
+        self.others.iter().flatten().for_each(|cell| cell.visit(f));
     }
 }

@@ -115,8 +115,8 @@ macro_rules! formats {
         /// use luminal_core::tensor::{D, Tensor, input, output, trace, weights};
         ///
         /// let traced = trace(|| {
-        #[doc = concat!("    let table: Embedding<10, 256, ", stringify!($Format), "> = weights(\"table\");")]
-        #[doc = concat!("    let layer: Linear<256, 8, ", stringify!($Format), ", false> = weights(\"layer\");")]
+        #[doc = concat!("    let [table]: [Embedding<10, 256, ", stringify!($Format), ">; 1] = weights(\"table\");")]
+        #[doc = concat!("    let [layer]: [Linear<256, 8, ", stringify!($Format), ", false>; 1] = weights(\"layer\");")]
         ///     let tokens: Tensor<(D<3>,), i32> = input("tokens");
         ///     let y: Tensor<(D<3>, D<8>)> = layer.forward(table.forward(tokens));
         ///     output(&y);
