@@ -228,19 +228,13 @@ fn conv_integer(call: &mut Call<'_>) -> Outcome<Vec<Held>> {
     Ok(vec![call.give(result, Elem::Int32)?])
 }
 
-/// The nearest integer to `x / scale`, halves to the even one, for a positive scale. From the exact remainder: a quotient
-/// that is rounded before may lie on the other side of a half.
+/// `round(x / scale)` with a quotient that is rounded once, as ONNX divides: a product with the reciprocal is rounded
+/// twice and may lie on the other side of a half. It is the sum of its floor, from the exact remainder, and its fraction.
 fn nearest(graph: &mut Graph, x: NodeId, scale: NodeId) -> NodeId {
     let (floor, rest) = (graph.floor_divide(x, scale), graph.modulo(x, scale));
-    let twice = graph.mul_number(rest, 2.0);
-    let (above, half) = (graph.less(scale, twice), graph.equal(twice, scale));
-    let (one, two) = (graph.full_like(1.0, floor), graph.full_like(2.0, floor));
-    let parity = graph.modulo(floor, two);
-    let odd = graph.equal(parity, one);
-    let half = graph.and(half, odd);
-    let up = graph.or(above, half);
-    let next = graph.add(floor, one);
-    graph.select(up, next, floor)
+    let fraction = graph.div(rest, scale);
+    let quotient = graph.add(floor, fraction);
+    graph.round(quotient)
 }
 
 /// `round(x / scale) + zero`, saturated.

@@ -237,6 +237,9 @@ fn cast(call: &mut Call<'_>) -> Outcome<Vec<Held>> {
     if elem == Elem::String {
         return outside("strings");
     }
+    if elem == Elem::Bfloat16 && x.elem != Elem::Bfloat16 {
+        return outside("to bfloat16: there it truncates, here it rounds to the nearest");
+    }
     let target = elem.dtype()?;
     let result = call.graph().cast(x.node, target);
     Ok(vec![call.give(result, elem)?])
