@@ -48,7 +48,7 @@ fn check(case: &Value) -> Result<()> {
         let expected = Given::new(expected)?;
         let Some(tensor) = weights.tensor(name) else { return Err(Error::new(format!("{name} is missing"))) };
         let dtype = tensor.dtype.to_string().to_lowercase();
-        if (&dtype, &tensor.shape[..]) != (&expected.dtype, &expected.shape[..]) {
+        if (&dtype, tensor.shape) != (&expected.dtype, &expected.shape[..]) {
             return Err(Error::new(format!("{name} is {dtype}{:?}", tensor.shape)));
         }
         let stored = elements(&dtype, tensor.data)?;

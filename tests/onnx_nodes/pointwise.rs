@@ -37,8 +37,10 @@ pub fn operator(name: &str) -> Option<Operator> {
     })
 }
 
+type Function1 = fn(&mut Graph, NodeId) -> NodeId;
+
 /// Functions of one operand.
-const UNARY: &[(&str, fn(&mut Graph, NodeId) -> NodeId)] = &[
+const UNARY: &[(&str, Function1)] = &[
     ("Abs", Graph::abs),
     ("Acos", Graph::acos),
     ("Acosh", Graph::acosh),
