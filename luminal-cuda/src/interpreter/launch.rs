@@ -1,6 +1,6 @@
 //! Launching a kernel: blocks one after the other, the warps of a block in turns.
 
-use super::instruction::{Op, Space, Type};
+use super::instruction::{Op, Space};
 use super::memory::Memory;
 use super::module::Kernel;
 use super::shared::Shared;
