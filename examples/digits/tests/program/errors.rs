@@ -94,8 +94,8 @@ fn a_tensor_that_is_not_there() {
 }
 
 #[test]
-fn weights_that_are_a_folder() {
-    assert_weights_refused(&package().join("weights"), &[]);
+fn weights_that_are_a_folder_without_any() {
+    assert_weights_refused(&package().join("src"), &[]);
 }
 
 #[test]
