@@ -175,7 +175,7 @@ fn is_message(code: &str, text: &str) -> bool {
     let example =
         text.ends_with('\n') || text.contains("traced") || text.contains("Tensor<") || text.starts_with(");");
     // A sentence that ends with a point is documentation.
-    let example = example || text.ends_with('.');
+    let example = example || text.ends_with('.') || text.contains("= weights(");
     text.split_whitespace().count() >= 5 && !other && !example
 }
 
