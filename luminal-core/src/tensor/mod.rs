@@ -9,7 +9,8 @@
 //!
 //! A file holds a family of operations on two floors. Below, `impl Graph` composes them of primitives, for axes that are
 //! numbers; it is what importers and conformance tests use. Above, the methods of [`Tensor`] give them types, messages and
-//! names. Nothing below the composition knows the name of an operation, except for reports: [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
+//! names. Nothing below the composition knows the name of an operation, except for reports:
+//! [`Node::origin`](crate::graph::Node::origin) holds the outermost public operation and the user's line.
 
 mod activation;
 mod adaptive_pool;
