@@ -4,7 +4,8 @@ use super::Traced;
 use super::files::Folder;
 use super::native::{self, Failure, Loaded, Version};
 use luminal_core::codegen;
-use luminal_core::compile::{self, Compiled, Options, check};
+use luminal_core::compile::check::{self, Agreement};
+use luminal_core::compile::{self, Compiled, Options};
 use luminal_core::error::{Error, Result};
 use luminal_core::kernel::tile::Program;
 use luminal_core::kernel::{self, schedule::Machine};
@@ -98,12 +99,14 @@ fn check_version(
     let library = folder.path().join(format!("{}{}.check.so", model.name, version.suffix));
     let loaded = Loaded::new(objects, &library, version)?;
     let mut plan: Plan = compiled.plan.clone();
+    let mut kernels = Agreement::default();
     for (unit, kernel) in compiled.units.list.iter().zip(plan.kernels.to_mut()) {
         let function = loaded.kernel(&format!("{}{}", kernel.name, version.suffix))?;
         // SAFETY: the function was compiled from the text of this unit's program.
         let result = unsafe { check::check_kernel(unit, function, &model.graph, SEED) };
-        if let Err(error) = result {
-            return Err(wrong(folder, model, &check::reproducer(unit, &error, text), &error));
+        match result {
+            Ok(agreement) => kernels.merge(agreement),
+            Err(error) => return Err(wrong(folder, model, &check::reproducer(unit, &error, text), &error)),
         }
         kernel.entries = vec![(version.isa, function)].into();
     }
@@ -112,9 +115,16 @@ fn check_version(
     let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
     let result = check::check_model(&model.graph, plan, Device::cpu().limited_to(version.isa), SEED);
     loaded.keep();
-    result
-        .map(|_| ())
-        .map_err(|error| wrong(folder, model, &format!("{error}\n\n{}\n\n{plan}", model.graph), &error))
+    let whole = match result {
+        Ok(Some(agreement)) => agreement.to_string(),
+        Ok(None) => "not compared, as the reference would take too long at any size".into(),
+        Err(error) => {
+            let reproducer = format!("{error}\n\n{}\n\n{plan}", model.graph);
+            return Err(wrong(folder, model, &reproducer, &error));
+        }
+    };
+    let checked = format!("kernels: {kernels}\nthe whole plan: {whole}\n");
+    folder.write(&format!("{}{}", model.name, version.suffix), "check.txt", &checked)
 }
 
 /// A wrong kernel is a bug of the compiler: say so, and leave all that is needed to find it.

@@ -16,8 +16,19 @@ pub struct Agreement {
     pub elements: usize,
 }
 
+impl std::fmt::Display for Agreement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} elements compared, worst difference {:.1e} of 1 + |expected|",
+            self.elements, self.worst
+        )
+    }
+}
+
 impl Agreement {
-    fn merge(&mut self, other: Agreement) {
+    /// Both together.
+    pub fn merge(&mut self, other: Agreement) {
         self.worst = self.worst.max(other.worst);
         self.elements += other.elements;
     }
