@@ -288,7 +288,8 @@ fn text_outside_the_subset_is_refused_with_its_line() {
     let cases = [
         ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0}, {%r0}, {%r0}, {%f0};", "mma"),
         ("add.rz.f32 %f0, %f1, %f2;", "not supported"),
-        ("add.f16 %f0, %f1, %f2;", "type"),
+        ("add.f16 %f0, %f1, %f2;", "not supported"),
+        ("add.f24 %f0, %f1, %f2;", "type"),
         ("mov.u32 %x0, 1;", "unknown name `%x0`"),
         ("add.s64 %d0, %r0, %d1;", "a 32-bit register where a 64-bit one is needed"),
         ("ld.global.f32 %f0, [%r0];", "cannot be an address"),

@@ -241,8 +241,17 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         self.pointwise(other.spread(), Graph::maximum)
     }
 
-    /// The smaller of each element and the operand's; NaN if either is NaN. An example is at
-    /// [`maximum`](Tensor::maximum).
+    /// The smaller of each element and the operand's; NaN if either is NaN.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<4>)> = input("x");
+    ///     output(&x.minimum(0.5));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn minimum(self, other: impl Operand<S, E>) -> Self {
         let _scope = op("minimum");
@@ -267,14 +276,34 @@ impl<S: Shape, E: Number> Tensor<S, E> {
         self.maximum(low).minimum(high)
     }
 
-    /// Each element, but not less than `low`. NaN stays NaN. An example is at [`clamp`](Tensor::clamp).
+    /// Each element, but not less than `low`. NaN stays NaN.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<4>)> = input("x");
+    ///     output(&x.clamp_min(-1.0));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn clamp_min(self, low: impl Operand<S, E>) -> Self {
         let _scope = op("clamp_min");
         self.maximum(low)
     }
 
-    /// Each element, but not greater than `high`. NaN stays NaN. An example is at [`clamp`](Tensor::clamp).
+    /// Each element, but not greater than `high`. NaN stays NaN.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, input, output, trace};
+    ///
+    /// let traced = trace(|| {
+    ///     let x: Tensor<(D<2>, D<4>)> = input("x");
+    ///     output(&x.clamp_max(1.0));
+    /// });
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn clamp_max(self, high: impl Operand<S, E>) -> Self {
         let _scope = op("clamp_max");

@@ -13,6 +13,26 @@ use crate::graph::NodeId;
 ///
 /// A tensor given here broadcasts to the scores `[batch, heads, queries, keys]`: it has those sizes, or [`One`](super::One)
 /// in their place, or lacks the first of them.
+///
+/// ```
+/// use luminal_core::tensor::{D, One, Tensor, attention, input, output, trace};
+///
+/// let traced = trace(|| {
+///     let query: Tensor<(D<2>, D<8>, D<5>, D<16>)> = input("query");
+///     let keys: Tensor<(D<2>, D<8>, D<9>, D<16>)> = input("keys");
+///     // Padded sequences: which keys are real, for each sequence.
+///     let real: Tensor<(D<2>, One, One, D<9>), bool> = input("real");
+///     output(&query.attention(keys, keys, attention().mask(real).scale(0.1)));
+///     // Learned biases of positions, and limited scores.
+///     let bias: Tensor<(D<8>, D<5>, D<9>)> = input("bias");
+///     output(&query.attention(keys, keys, attention().bias(bias).soft_cap(50.0)));
+///     // New queries behind those in a cache, each of which sees the last four keys, with linear biases.
+///     let position: Tensor<(), i32> = input("position");
+///     let slopes: Tensor<(D<8>,)> = Tensor::<(D<8>,)>::alibi_slopes();
+///     output(&query.attention(keys, keys, attention().position(position).window(4).alibi(slopes)));
+/// });
+/// assert!(traced.mistakes.is_empty());
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attention {
     how: Scores,
@@ -58,7 +78,7 @@ impl Operand {
 }
 
 /// Attention in which every query sees every key, with scale `1 / sqrt(width)`. To be changed by the methods of
-/// [`Attention`].
+/// [`Attention`], where there are examples.
 pub fn attention() -> Attention {
     Attention::default()
 }

@@ -9,6 +9,22 @@ use crate::graph::{Dim, Graph, NodeId, Unary};
 use std::f64::consts::TAU;
 
 /// How positions are embedded: [`rope()`] and the methods to change it.
+///
+/// ```
+/// use luminal_core::tensor::{Rope, RopeScaling, rope};
+///
+/// // GPT-J: neighbours are a pair, and only the first 64 elements turn.
+/// const GPT_J: Rope = rope().dims(64).interleaved();
+/// // Llama 3.1.
+/// const LLAMA: Rope = rope().theta(500_000.0).scaling(RopeScaling::Llama3 {
+///     factor: 8.0,
+///     low: 1.0,
+///     high: 4.0,
+///     original: 8192.0,
+/// });
+/// assert_eq!(GPT_J.theta, 10000.0);
+/// assert!(!LLAMA.interleaved);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rope {
     /// The base: pair `i` of `n / 2` turns by `theta^(-2 i / n)` radians a position.

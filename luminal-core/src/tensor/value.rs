@@ -68,6 +68,13 @@ impl<S: Shape, E: Element> Tensor<S, E> {
     }
 
     /// Zero, or `false`, in every element.
+    ///
+    /// ```
+    /// use luminal_core::tensor::{D, Tensor, output, trace};
+    ///
+    /// let traced = trace(|| output(&Tensor::<(D<2>, D<3>), i32>::zeros()));
+    /// assert!(traced.mistakes.is_empty());
+    /// ```
     #[track_caller]
     pub fn zeros() -> Self {
         let _scope = op("zeros");
