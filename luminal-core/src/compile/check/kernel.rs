@@ -11,6 +11,7 @@ use crate::kernel::inputs::{Fill, arguments};
 use crate::kernel::ir::{Expr, Kernel, Space};
 use crate::kernel::meaning::{self, Rounding, Values};
 use crate::kernel::sample::Sample;
+use crate::kernel::tile::Program;
 use crate::plan::KernelFn;
 
 /// What integer inputs are: also indices outside of every table, which kernels must take for its ends.
@@ -27,17 +28,47 @@ const MANY: f64 = 2e6;
 /// # Errors
 /// The first difference, with everything needed to see it again.
 pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, graph: &Graph, seed: u64) -> Result<Agreement> {
-    let mut agreement = Agreement::default();
-    for (number, sizes) in free_sizes(graph)?.iter().enumerate() {
-        for fill in [Fill::Mixed, Fill::Negative, Fill::WithNan] {
-            let seed = seed.wrapping_add(number as u64);
-            let sample = Sample::within(&unit.kernel, sizes, MANY, seed);
-            let case = Case { unit, fill, seed, sizes, sample };
-            // SAFETY: passed on.
-            agreement.merge(unsafe { case.run(function) }?);
+    let expected = Expected::new(&unit.kernel, graph, seed)?;
+    // SAFETY: passed on.
+    unsafe { expected.check(&unit.program, function) }
+}
+
+/// What a kernel means for inputs of all kinds. Programs of all its schedules are compared with it.
+pub struct Expected<'a> {
+    kernel: &'a Kernel,
+    cases: Vec<Case>,
+}
+
+impl<'a> Expected<'a> {
+    /// Evaluates the meaning, which is slow.
+    ///
+    /// # Errors
+    /// No free sizes satisfy the relations between them.
+    pub fn new(kernel: &'a Kernel, graph: &Graph, seed: u64) -> Result<Expected<'a>> {
+        let mut cases = vec![];
+        for (number, sizes) in free_sizes(graph)?.into_iter().enumerate() {
+            for fill in [Fill::Mixed, Fill::Negative, Fill::WithNan] {
+                cases.push(Case::new(kernel, fill, seed.wrapping_add(number as u64), sizes.clone())?);
+            }
         }
+        Ok(Expected { kernel, cases })
     }
-    Ok(agreement)
+
+    /// Runs a compiled program of the kernel and compares all that it writes.
+    ///
+    /// # Safety
+    /// `function` is compiled from the text of `program`.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub unsafe fn check(&self, program: &Program, function: KernelFn) -> Result<Agreement> {
+        let mut agreement = Agreement::default();
+        for case in &self.cases {
+            // SAFETY: passed on.
+            agreement.merge(unsafe { case.run(self.kernel, program, function) }?);
+        }
+        Ok(agreement)
+    }
 }
 
 /// Free sizes at their bounds, in the middle, and at 1, or as near to that as relations permit: tails of every kind.
@@ -57,64 +88,69 @@ fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
     Ok(all)
 }
 
-struct Case<'a> {
-    unit: &'a Unit,
+/// One run of a kernel.
+struct Case {
     fill: Fill,
     seed: u64,
-    sizes: &'a [usize],
-    sample: Sample,
+    sizes: Vec<usize>,
+    args: Vec<Values>,
+    rounded: Vec<Values>,
+    exact: Vec<Values>,
+    /// As `exact`, but decisions of casts that are in doubt fall the other way; none where nothing is decided by a cast.
+    other: Option<Vec<Values>>,
+    computed: Vec<Vec<bool>>,
 }
 
-impl Case<'_> {
-    /// # Safety
-    /// As [`check_kernel`].
-    unsafe fn run(&self, function: KernelFn) -> Result<Agreement> {
-        let program = &self.unit.program;
-        let kernel = &program.kernel;
-        let args = arguments(&self.unit.kernel, self.fill, INTEGERS, self.seed);
-        let run =
-            |rounding| meaning::run_sample(&self.unit.kernel, &args, self.sizes, rounding, &self.sample);
+impl Case {
+    fn new(kernel: &Kernel, fill: Fill, seed: u64, sizes: Vec<usize>) -> Result<Case> {
+        let sample = Sample::within(kernel, &sizes, MANY, seed);
+        let args = arguments(kernel, fill, INTEGERS, seed);
+        let run = |rounding| meaning::run_sample(kernel, &args, &sizes, rounding, &sample);
         let (rounded, computed) = run(Rounding::F32)?;
         let (exact, _) = run(Rounding::Exact)?;
-        let terms = reduced(&self.unit.kernel);
-        // Where nothing is decided by a cast, this is `exact`.
-        let other = match decides(&self.unit.kernel) {
-            true => run(Rounding::Other(allowance(terms)))?.0,
-            false => exact.clone(),
+        let other = match decides(kernel) {
+            true => Some(run(Rounding::Other(allowance(reduced(kernel))))?.0),
+            false => None,
         };
-        let mut memory = Memory::new(kernel, &args);
+        Ok(Case { fill, seed, sizes, args, rounded, exact, other, computed })
+    }
+
+    /// # Safety
+    /// As [`Expected::check`].
+    unsafe fn run(&self, meant: &Kernel, program: &Program, function: KernelFn) -> Result<Agreement> {
+        let kernel = &program.kernel;
+        let mut memory = Memory::new(kernel, &self.args);
         let pointers = memory.pointers();
         let sizes: Vec<i64> = self.sizes.iter().map(|n| *n as i64).collect();
-        let blocks = program.blocks(self.sizes) as i64;
+        let blocks = program.blocks(&self.sizes) as i64;
         // SAFETY: one pointer for each argument, each to memory of the size that its storage needs; the sizes are
         // within their bounds; the function is a kernel of this program by the caller's promise.
         unsafe { function(pointers.as_ptr(), sizes.as_ptr(), 0, blocks) };
+        let failed = |what: &str| self.failed(&program.name, what);
         let mut agreement = Agreement::default();
         for argument in 0..kernel.args {
             let buffer = &kernel.buffers[argument];
             let written = kernel.defs().any(|def| def.dst == argument && buffer.space == Space::Global);
-            let values = memory.values(argument, buffer).map_err(|e| self.failed(&e.to_string()))?;
+            let values = memory.values(argument, buffer).map_err(|e| failed(&e.to_string()))?;
             if !written {
                 continue;
             }
             let right = Right {
-                rounded: &rounded[argument],
-                exact: &exact[argument],
-                other: &other[argument],
-                computed: &computed[argument],
+                rounded: &self.rounded[argument],
+                exact: &self.exact[argument],
+                other: &self.other.as_ref().unwrap_or(&self.exact)[argument],
+                computed: &self.computed[argument],
             };
-            agreement.merge(
-                compare(&values, &right, buffer.dtype, terms)
-                    .map_err(|e| self.failed(&format!("`{}`: {e}", buffer.name)))?,
-            );
+            let same = compare(&values, &right, buffer.dtype, reduced(meant));
+            agreement.merge(same.map_err(|e| failed(&format!("`{}`: {e}", buffer.name)))?);
         }
         Ok(agreement)
     }
 
-    fn failed(&self, what: &str) -> Error {
+    fn failed(&self, name: &str, what: &str) -> Error {
         Error::new(format!(
-            "kernel {} disagrees with its meaning: {what}\ninputs: {:?}, seed {}, free sizes {:?}",
-            self.unit.program.name, self.fill, self.seed, self.sizes
+            "kernel {name} disagrees with its meaning: {what}\ninputs: {:?}, seed {}, free sizes {:?}",
+            self.fill, self.seed, self.sizes
         ))
     }
 }
@@ -209,8 +245,8 @@ fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Re
 }
 
 /// Everything about a kernel that disagrees, for a report to the developers.
-pub fn reproducer(unit: &Unit, error: &Error, c_text: &str) -> String {
-    format!("{error}\n\nkernel:\n{}\n\ntile program:\n{}\n\nC:\n{c_text}\n", unit.kernel, unit.program)
+pub fn reproducer(kernel: &Kernel, program: &Program, error: &Error, c_text: &str) -> String {
+    format!("{error}\n\nkernel:\n{kernel}\n\ntile program:\n{program}\n\nC:\n{c_text}\n")
 }
 
 #[cfg(test)]

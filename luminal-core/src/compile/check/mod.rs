@@ -4,7 +4,7 @@ mod kernel;
 mod memory;
 mod model;
 
-pub use kernel::{check_kernel, reproducer};
+pub use kernel::{Expected, check_kernel, reproducer};
 pub use model::check_model;
 
 /// How far a compiled kernel or model was from its meaning.
