@@ -30,7 +30,11 @@ pub(super) fn compile(folder: &Folder, model: &Traced, decider: &mut Decider) ->
     };
     folder.remove(&format!("{}.wrong.txt", model.name))?;
     decider.begin(&model.name, &model.graph);
-    let mut compiled = compile::compile_with(&model.graph, &options, decider)?;
+    // Without fusion nothing is decided.
+    let mut compiled = match options.fuse {
+        true => compile::compile_with(&model.graph, &options, decider)?,
+        false => compile::compile(&model.graph, &options)?,
+    };
     if options.fuse {
         decider.note(&compiled);
     }

@@ -3,7 +3,7 @@
 //! The search asks a [`Judge`]. What it answers from - a lock file, a cache, a child process that runs kernels - is the
 //! caller's; here is only [`ByModel`], which knows nothing, so that every decision falls to the model of the machine.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::kernel::ir::Kernel;
 use crate::kernel::schedule::Schedule;
@@ -74,6 +74,11 @@ pub trait Judge {
     /// # Errors
     /// As [`Judge::schedule`].
     fn partition(&mut self, region: &Graph) -> Result<Option<Recipe>>;
+
+    /// The error of a record that cannot be used: `what` is a kernel or region, with its hash.
+    fn unusable(&self, what: &str, error: &Error) -> Error {
+        Error::new(format!("the recorded decision about {what} cannot be used: {error}"))
+    }
 
     /// True if kernels can be timed at all: then the search asks for times when it has to choose.
     fn measures(&self) -> bool;

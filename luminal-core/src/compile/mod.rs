@@ -118,7 +118,8 @@ fn search_region(
         return search::search(region, &search_options);
     }
     if let Some(recipe) = judge.partition(region)? {
-        return search::replay(region, &recipe, &search_options);
+        let refused = |error| judge.unusable(&format!("region {:032x}", region.stable_hash()), &error);
+        return search::replay(region, &recipe, &search_options).map_err(refused);
     }
     if !judge.measures() {
         return search::search(region, &search_options);

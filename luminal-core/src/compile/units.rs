@@ -142,7 +142,9 @@ fn new_unit(
     };
     let notes = lowered.fused.clone();
     if let Some(schedule) = judge.schedule(&kernel, &notes)? {
-        let mut program = lower::lower(name, &kernel, &schedule).map_err(failed)?;
+        let refused = |error| judge.unusable(&format!("kernel {:016x}", text::hash(&kernel)), &error);
+        schedule.suits(&kernel).map_err(refused)?;
+        let mut program = lower::lower(name, &kernel, &schedule).map_err(refused)?;
         program.notes = notes.clone();
         let predicted = cost::predict(&program, &options.machine);
         let chosen = Chosen::Recorded;

@@ -144,7 +144,6 @@ impl Judge for Decider {
                 _ => Ok(None),
             };
         };
-        entry.schedule.suits(kernel).map_err(|error| unusable("kernel", &key.hash, &error))?;
         Ok(Some(entry.schedule.clone()))
     }
 
@@ -159,6 +158,13 @@ impl Judge for Decider {
         }
     }
 
+    fn unusable(&self, what: &str, error: &Error) -> Error {
+        Error::new(format!(
+            "{}: the decision about {what} cannot be used: {error}; run `cargo luminal tune`, or delete the entry",
+            lock::FILE
+        ))
+    }
+
     fn measures(&self) -> bool {
         self.timer.is_some()
     }
@@ -169,13 +175,6 @@ impl Judge for Decider {
         self.progress.tell(trial, outcomes.as_deref());
         Ok(outcomes)
     }
-}
-
-fn unusable(what: &str, hash: &str, error: &Error) -> Error {
-    Error::new(format!(
-        "{}: the decision about {what} {hash} cannot be used: {error}; run `cargo luminal tune`, or delete the entry",
-        lock::FILE
-    ))
 }
 
 fn read_lock(path: &Path) -> Result<Lock> {
