@@ -17,7 +17,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use crate::error::Error;
-pub use found::Found;
+pub use found::{Explored, Found};
 
 use crate::error::Result;
 use crate::graph::Graph;
@@ -59,11 +59,17 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found> {
     let mut log = imported.log;
     if !options.fuse {
         let Partition { kernels, bound, .. } = partition::separate(graph, &imported.dag, options.machine)?;
-        return Ok(Found { dag: imported.dag, kernels, bound, log });
+        return Ok(Found { dag: imported.dag, kernels, bound, log, explored: Explored::default() });
     }
     let saturated = algebra::saturate(&imported.dag, options.algebra);
     let variants = algebra::variants(&saturated, &imported.dag, options.variants);
     let count = variants.len();
+    let mut looked_at = Explored {
+        e_nodes: saturated.egraph.total_number_of_nodes(),
+        iterations: saturated.iterations,
+        saturated: saturated.complete,
+        ..Explored::default()
+    };
     let mut best: Option<(f64, Found)> = None;
     for (number, dag) in variants.into_iter().enumerate() {
         let Partition { kernels, bound, cost, explored } =
@@ -73,15 +79,16 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found> {
             number + 1,
             kernels.len(),
             bound * 1e6,
-            explored.0,
-            explored.1
+            explored.states,
+            explored.candidates
         ));
+        looked_at = looked_at.and(explored);
         // A tie goes to the earlier, which has less arithmetic.
         if best.as_ref().is_none_or(|best| cost < best.0 * (1.0 - 1e-9)) {
-            best = Some((cost, Found { dag, kernels, bound, log: Vec::new() }));
+            best = Some((cost, Found { dag, kernels, bound, log: Vec::new(), explored: looked_at }));
         }
     }
     let (_, best) =
         best.ok_or_else(|| Error::new("the search found no program; please report this model"))?;
-    Ok(Found { log, ..best })
+    Ok(Found { log, explored: looked_at, ..best })
 }
