@@ -51,12 +51,19 @@ pub(super) fn picture(graph: &Graph, compiled: &Compiled, kernels: &[Kernel]) ->
             lines.push("once, at load".into());
         }
         let repeated = if times > 1 { format!(" ×{times}") } else { String::new() };
-        let shape = picture.shape(Kind::Kernel, format!("{}{repeated} {}", kernel.short(), kernel.title()), lines);
+        let shape =
+            picture.shape(Kind::Kernel, format!("{}{repeated} {}", kernel.short(), kernel.title()), lines);
         picture.shapes[shape].link = Some(kernel.short());
         picture.shapes[shape].tip = format!("{}\n{}", kernel.name, kernel.shape);
         shape_of_kernel.insert(number, shape);
     }
-    let mut tensors = Tensors { graph, compiled, picture: &mut picture, by_writer: BTreeMap::new(), given: BTreeMap::new() };
+    let mut tensors = Tensors {
+        graph,
+        compiled,
+        picture: &mut picture,
+        by_writer: BTreeMap::new(),
+        given: BTreeMap::new(),
+    };
     for (number, lowered) in program.kernels.iter().enumerate() {
         let kernel = shape_of_kernel[&shown[number].0];
         for (argument, value) in lowered.args.iter().enumerate() {
@@ -99,9 +106,10 @@ impl Tensors<'_> {
         let bytes = bytes(size(&tensor.shape, tensor.dtype) as f64);
         let lines = vec![format!("{} {bytes}", shape_text(self.graph, &tensor.shape, tensor.dtype))];
         let (kind, name) = match (tensor.source, output, state) {
-            (_, Some(number), _) => {
-                (Kind::Output, self.graph.outputs.get(number).map_or(tensor.name.clone(), |(name, _)| name.clone()))
-            }
+            (_, Some(number), _) => (
+                Kind::Output,
+                self.graph.outputs.get(number).map_or(tensor.name.clone(), |(name, _)| name.clone()),
+            ),
             (_, _, Some(state)) => (Kind::State, format!("{}, new", program.values.list[state].name)),
             (Source::Given(node), ..) if matches!(self.graph.nodes[node].op, Op::State(_)) => {
                 (Kind::State, tensor.name.clone())

@@ -66,7 +66,9 @@ impl Gathered<'_> {
             return Part::Constant;
         }
         let mut uses: BTreeSet<usize> = BTreeSet::new();
-        uses.extend(parts.iter().filter_map(|part| if let Part::Group(group) = part { Some(*group) } else { None }));
+        uses.extend(
+            parts.iter().filter_map(|part| if let Part::Group(group) = part { Some(*group) } else { None }),
+        );
         if uses.is_empty() && !self.is_result(node) {
             return Part::Weight;
         }
@@ -123,7 +125,8 @@ impl Gathered<'_> {
     fn weights(&self, group: &Group) -> Vec<NodeId> {
         let graph = self.graph;
         let (mut weights, mut seen) = (vec![], BTreeSet::new());
-        let mut queue: Vec<NodeId> = group.nodes.iter().rev().flat_map(|node| graph.nodes[*node].op.operands()).collect();
+        let mut queue: Vec<NodeId> =
+            group.nodes.iter().rev().flat_map(|node| graph.nodes[*node].op.operands()).collect();
         while let Some(node) = queue.pop() {
             if self.part[node] != Part::Weight || !seen.insert(node) {
                 continue;
@@ -155,7 +158,8 @@ impl Gathered<'_> {
                 _ => {}
             }
             let origin = graph.nodes[first].origin.as_ref();
-            let title = origin.map_or(graph.nodes[first].op.name().to_string(), |origin| origin.op.to_string());
+            let title =
+                origin.map_or(graph.nodes[first].op.name().to_string(), |origin| origin.op.to_string());
             let mut lines = vec![text(last)];
             for weight in self.weights(group) {
                 let Op::Param(name) = &graph.nodes[weight].op else { continue };
@@ -166,7 +170,8 @@ impl Gathered<'_> {
             let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
             group.nodes.iter().for_each(|node| *kinds.entry(graph.nodes[*node].op.name()).or_default() += 1);
             let kinds: Vec<String> = kinds.iter().map(|(name, count)| format!("{count} {name}")).collect();
-            let place = origin.map(|at| format!("{}:{}:{}\n", at.file, at.line, at.column)).unwrap_or_default();
+            let place =
+                origin.map(|at| format!("{}:{}:{}\n", at.file, at.line, at.column)).unwrap_or_default();
             let count = plural(group.nodes.len(), "primitive");
             picture.shapes[shape].tip = format!("{place}{count}: {}", kinds.join(", "));
         }

@@ -7,9 +7,9 @@ use crate::compile::{Outcome, Unit, search_options};
 use crate::graph::{Graph, Op};
 use crate::kernel::schedule::Machine;
 use crate::phases::Phases;
+use crate::search;
 use crate::search::lower::{Lowered, Program, Source};
 use crate::search::partition::When;
-use crate::search;
 
 impl Report {
     /// Collects what there is to say. This saturates once more, to explain the chosen variants.
@@ -169,7 +169,10 @@ mod tests {
     fn functions_are_cut_out_of_modules() {
         let c = "#include <x>\n\n// ten\nvoid m_10(char **b) {\n  if (1) {\n  }\n}\n\n// one\n// more\nvoid m_1_v3(char **b) {\n}\n";
         assert_eq!(function(c, "m_1", "void ").unwrap(), "// one\n// more\nvoid m_1_v3(char **b) {\n}");
-        assert_eq!(function(c, "m_10", "void ").unwrap(), "// ten\nvoid m_10(char **b) {\n  if (1) {\n  }\n}");
+        assert_eq!(
+            function(c, "m_10", "void ").unwrap(),
+            "// ten\nvoid m_10(char **b) {\n  if (1) {\n  }\n}"
+        );
         assert_eq!(function(c, "m_2", "void "), None);
     }
 }

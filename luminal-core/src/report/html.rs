@@ -21,7 +21,12 @@ impl Report {
             escape(&self.model)
         );
         page += &self.tiles();
-        let _ = writeln!(page, "<p class=\"quiet\">Times are of a run on {}.{}</p>", escape(&self.machine), self.sizes());
+        let _ = writeln!(
+            page,
+            "<p class=\"quiet\">Times are of a run on {}.{}</p>",
+            escape(&self.machine),
+            self.sizes()
+        );
         if let Some(remark) = &self.remark {
             let _ = writeln!(page, "<p class=\"quiet\">{}</p>", escape(remark));
         }
@@ -43,7 +48,10 @@ impl Report {
     }
 
     fn sizes(&self) -> String {
-        let sizes = self.free.iter().map(|(name, max)| format!(" {} is at most {max}, for which times are.", escape(name)));
+        let sizes = self
+            .free
+            .iter()
+            .map(|(name, max)| format!(" {} is at most {max}, for which times are.", escape(name)));
         sizes.collect()
     }
 
@@ -54,7 +62,9 @@ impl Report {
         let measured = in_runs.iter().filter(|kernel| kernel.measured.is_some()).count();
         let how = match measured {
             0 => "predicted, not measured".to_string(),
-            n if n == in_runs.len() => format!("measured; {} predicted", time(self.of_run(|kernel| kernel.predicted))),
+            n if n == in_runs.len() => {
+                format!("measured; {} predicted", time(self.of_run(|kernel| kernel.predicted)))
+            }
             n => format!("{n} of {} kernels measured", in_runs.len()),
         };
         let share = if taken > 0.0 { self.of_run(|kernel| kernel.bound) / taken } else { 0.0 };
@@ -63,8 +73,20 @@ impl Report {
         let state = if self.memory[2] > 0 { format!(", {state} of state") } else { String::new() };
         let tiles = [
             ("A run on one core", time(taken), how),
-            ("Of the roofline", percent(share), format!("{} at least", time(self.of_run(|kernel| kernel.bound)))),
-            ("Launches", runs.to_string(), format!("of {}, from {}", plural(self.kernels.len(), "kernel"), plural(self.primitives, "primitive"))),
+            (
+                "Of the roofline",
+                percent(share),
+                format!("{} at least", time(self.of_run(|kernel| kernel.bound))),
+            ),
+            (
+                "Launches",
+                runs.to_string(),
+                format!(
+                    "of {}, from {}",
+                    plural(self.kernels.len(), "kernel"),
+                    plural(self.primitives, "primitive")
+                ),
+            ),
             ("Weights", weights, format!("{arena} of intermediates{state}")),
             ("Schedules", schedules.to_string(), "looked at".to_string()),
         ];
@@ -138,7 +160,11 @@ impl Report {
                 let name = format!("Region {}, ×{}", number + 1, region.times);
                 let _ = writeln!(text, "<details{open}><summary>{}</summary>", escape(&name));
             }
-            let _ = write!(text, "<div class=\"scroll\">{}</div>\n", svg(&region.before, "The graph before the search"));
+            let _ = write!(
+                text,
+                "<div class=\"scroll\">{}</div>\n",
+                svg(&region.before, "The graph before the search")
+            );
             if self.regions.len() > 1 {
                 text += "</details>\n";
             }
@@ -253,7 +279,8 @@ impl Kernel {
             "<div class=\"scroll\"><table class=\"tried\">\n<thead><tr><th class=\"n\">Rank</th><th class=\"n\">Predicted</th>\
              <th class=\"n\">Measured</th><th class=\"bar\"></th><th>Schedule</th></tr></thead>\n<tbody>\n",
         );
-        let times = self.tried.iter().flat_map(|attempt| [Some(attempt.predicted), attempt.measured]).flatten();
+        let times =
+            self.tried.iter().flat_map(|attempt| [Some(attempt.predicted), attempt.measured]).flatten();
         let longest = times.fold(f64::MIN_POSITIVE, f64::max);
         for (number, attempt) in self.tried.iter().enumerate() {
             let class = if self.winner == Some(number) { " class=\"winner\"" } else { "" };
@@ -294,7 +321,9 @@ impl Region {
             Err(error) => {
                 let _ = writeln!(text, "<p>The rules that led there are not known: {}</p>", escape(error));
             }
-            Ok(rules) if rules.rules.is_empty() => text += "<p>No rule was needed: this is the program as written.</p>\n",
+            Ok(rules) if rules.rules.is_empty() => {
+                text += "<p>No rule was needed: this is the program as written.</p>\n"
+            }
             Ok(rules) => {
                 text += "<p class=\"rules\">";
                 for (rule, count) in &rules.rules {
@@ -316,7 +345,11 @@ impl Region {
             }
         }
         text += &fold("Search", "states, candidates and bounds", &code(&self.log.join("\n")));
-        text += &fold("Program", "terms in index notation, and the kernels that compute them", &code(&self.program));
+        text += &fold(
+            "Program",
+            "terms in index notation, and the kernels that compute them",
+            &code(&self.program),
+        );
         text + "</article>\n"
     }
 }

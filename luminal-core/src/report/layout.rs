@@ -104,8 +104,11 @@ fn order(layers: &mut Vec<Vec<usize>>, vertices: &[Vertex]) {
     let mut best = (crossings(layers, vertices), layers.clone());
     for sweep in 0..SWEEPS {
         let down = sweep % 2 == 0;
-        let numbers: Vec<usize> =
-            if down { (1..layers.len()).collect() } else { (0..layers.len().saturating_sub(1)).rev().collect() };
+        let numbers: Vec<usize> = if down {
+            (1..layers.len()).collect()
+        } else {
+            (0..layers.len().saturating_sub(1)).rev().collect()
+        };
         for number in numbers {
             let fixed = positions(&layers[if down { number - 1 } else { number + 1 }], vertices.len());
             let own = positions(&layers[number], vertices.len());
@@ -245,5 +248,10 @@ fn finish(
         }
         points
     };
-    Layout { width: right - left + 2.0, height: height.max(2.0), paths: routes.iter().map(path).collect(), places }
+    Layout {
+        width: right - left + 2.0,
+        height: height.max(2.0),
+        paths: routes.iter().map(path).collect(),
+        places,
+    }
 }

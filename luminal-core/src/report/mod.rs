@@ -222,7 +222,8 @@ impl Kernel {
             1 => name.to_string(),
             _ => format!("{times} {name}"),
         });
-        names.collect::<Vec<_>>().join(" + ")
+        let names: Vec<String> = names.collect();
+        if names.is_empty() { self.form.clone() } else { names.join(" + ") }
     }
 }
 

@@ -42,7 +42,11 @@ impl Report {
             ),
         };
         let share = if taken > 0.0 { bound / taken } else { 0.0 };
-        format!("  time of a run on one core: {time_taken}; {} of the roofline, {}", percent(share), time(bound))
+        format!(
+            "  time of a run on one core: {time_taken}; {} of the roofline, {}",
+            percent(share),
+            time(bound)
+        )
     }
 
     fn largest(&self) -> String {
@@ -65,14 +69,22 @@ impl Report {
         let rules: usize = self.rules().iter().map(|(_, count)| count).sum();
         let regions = plural(self.regions.len(), "region");
         let times: usize = self.regions.iter().map(|region| region.times).sum();
-        let equal = if times > self.regions.len() { format!(" for {times} parts of the model") } else { String::new() };
+        let equal = if times > self.regions.len() {
+            format!(" for {times} parts of the model")
+        } else {
+            String::new()
+        };
         let rewrites = match rules {
             0 => "program as written".into(),
             n => format!("{} of the program", plural(n, "rewrite")),
         };
         let recorded = self.kernels.iter().filter(|k| k.chosen == crate::compile::Chosen::Recorded).count();
-        let recorded = if recorded > 0 { format!(", {} recorded", plural(recorded, "kernel")) } else { String::new() };
-        format!("  search: {regions}{equal}, {rewrites}, {} looked at, {run} run{recorded}", plural(schedules, "schedule"))
+        let recorded =
+            if recorded > 0 { format!(", {} recorded", plural(recorded, "kernel")) } else { String::new() };
+        format!(
+            "  search: {regions}{equal}, {rewrites}, {} looked at, {run} run{recorded}",
+            plural(schedules, "schedule")
+        )
     }
 
     fn checked(&self) -> String {

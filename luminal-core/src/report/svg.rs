@@ -24,9 +24,11 @@ pub(super) fn svg(picture: &Picture, label: &str) -> String {
         .collect();
     let layout = layout(picture, &sizes);
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
+    // A wide picture shrinks a little before it scrolls.
+    let least = (width * 0.7).ceil();
     let mut text = format!(
         "<svg class=\"picture\" role=\"img\" aria-label=\"{}\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n",
+         viewBox=\"0 0 {width} {height}\" style=\"min-width:{least}px\" xmlns=\"http://www.w3.org/2000/svg\">\n",
         escape(label)
     );
     for path in &layout.paths {
@@ -53,7 +55,11 @@ pub(super) fn svg(picture: &Picture, label: &str) -> String {
         );
         let middle = place.x + place.width / 2.0;
         let mut y = place.y + 18.0;
-        let _ = write!(text, "<text class=\"title\" x=\"{middle:.1}\" y=\"{y:.1}\">{}</text>", escape(&cut(&shape.title)));
+        let _ = write!(
+            text,
+            "<text class=\"title\" x=\"{middle:.1}\" y=\"{y:.1}\">{}</text>",
+            escape(&cut(&shape.title))
+        );
         for line in &shape.lines {
             y += LINE;
             let _ = write!(text, "<text x=\"{middle:.1}\" y=\"{y:.1}\">{}</text>", escape(&cut(line)));

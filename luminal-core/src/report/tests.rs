@@ -5,6 +5,7 @@ use crate::dtype::Dtype;
 use crate::graph::{Binary, Dim, Graph, Op, Origin, Reduce};
 use crate::kernel::schedule::Machine;
 use crate::search::testing::{deep, models};
+use std::sync::OnceLock;
 
 const HOSTILE: &str = "a<b>&\"c'\n-->";
 
@@ -37,7 +38,7 @@ fn hostile() -> Graph {
     let mut graph = Graph::default();
     let batch = graph.free_dim(HOSTILE, 3);
     let x = graph.input(HOSTILE, &[batch, Dim::Fixed(4)], Dtype::F32);
-    let weight = graph.param(HOSTILE, &[Dim::Fixed(4)], Dtype::F32);
+    let weight = graph.param(&format!("{HOSTILE}2"), &[Dim::Fixed(4)], Dtype::F32);
     let rows = graph.expand(weight, 0, batch);
     let product = graph.binary(Binary::Mul, x, rows);
     let sum = graph.reduce(Reduce::Sum, product, 1);
@@ -50,11 +51,19 @@ fn hostile() -> Graph {
     graph
 }
 
-fn all() -> Vec<(String, Report)> {
-    let mut all: Vec<(String, Report)> =
-        models::small().iter().map(|(name, graph)| (name.to_string(), report(name, graph))).collect();
-    all.push(("hostile".into(), report(HOSTILE, &hostile())));
-    all
+/// Compiled once for all tests.
+fn all() -> &'static [(&'static str, Report)] {
+    static ALL: OnceLock<Vec<(&str, Report)>> = OnceLock::new();
+    let sizes = models::Sizes::SMALL;
+    ALL.get_or_init(|| {
+        vec![
+            ("layer norm", report("layer_norm", &models::layer_norm_model(sizes))),
+            ("gated", report("gated", &models::swiglu_model(sizes))),
+            ("residual", report("residual", &models::resnet_block(sizes))),
+            ("attention", report("attention", &models::attention_model(sizes))),
+            ("hostile", report(HOSTILE, &hostile())),
+        ]
+    })
 }
 
 #[test]
@@ -77,7 +86,10 @@ fn every_kernel_is_in_picture_text_and_page() {
             assert!(report.after.shapes.iter().any(|shape| shape.link == link), "{name}: {short}");
             assert!(text.contains(&format!("== {}: ", kernel.name)), "{name}: {short}");
             assert!(page.contains(&format!("<article id=\"{short}\">")), "{name}: {short}");
-            assert!(page.contains(&format!("<a href=\"#{short}\"><g class=\"shape kernel\">")), "{name}: {short}");
+            assert!(
+                page.contains(&format!("<a href=\"#{short}\"><g class=\"shape kernel\">")),
+                "{name}: {short}"
+            );
             let code = kernel.code.iter().find(|(_, code)| code.contains(&format!("{}_v3(", kernel.name)));
             let (_, code) = code.unwrap_or_else(|| panic!("{name}: {short} has no C"));
             assert!(page.contains(&escape::escape(code)), "{name}: {short}");
@@ -88,7 +100,7 @@ fn every_kernel_is_in_picture_text_and_page() {
 #[test]
 fn layers_of_deep_models_are_drawn_once() {
     let sizes = models::Sizes::SMALL;
-    let graph = deep::bert(sizes, 12, 50);
+    let graph = deep::bert(sizes, 8, 50);
     let report = report("deep", &graph);
     let kernels = report.after.shapes.iter().filter(|shape| shape.kind == Kind::Kernel).count();
     let launches: usize = report.kernels.iter().map(|kernel| kernel.runs + kernel.loads).sum();
@@ -96,15 +108,19 @@ fn layers_of_deep_models_are_drawn_once() {
     let titles: Vec<&str> = report.after.shapes.iter().map(|shape| shape.title.as_str()).collect();
     assert!(titles.iter().any(|title| title.contains('×')), "{titles:?}");
     for kernel in &report.kernels {
-        assert!(report.after.shapes.iter().any(|shape| shape.link == Some(kernel.short())), "{}", kernel.name);
+        assert!(
+            report.after.shapes.iter().any(|shape| shape.link == Some(kernel.short())),
+            "{}",
+            kernel.name
+        );
     }
     is_well_formed(&report.html()).unwrap();
 }
 
 #[test]
 fn reports_are_the_same_every_time() {
-    let (_, graph) = &models::small()[0];
-    let (first, second) = (report("m", graph), report("m", graph));
+    let graph = models::layer_norm_model(models::Sizes::SMALL);
+    let (first, second) = (report("m", &graph), report("m", &graph));
     assert_eq!(first.text(), second.text());
     assert_eq!(first.html(), second.html());
 }
@@ -129,15 +145,22 @@ fn the_text_of_a_small_model() {
 fn shapes_do_not_overlap_and_arrows_lead_down() {
     for (name, report) in all() {
         for picture in report.regions.iter().map(|region| &region.before).chain([&report.after]) {
-            let sizes: Vec<(f64, f64)> =
-                (0..picture.shapes.len()).map(|n| (60.0 + (n * 37 % 50) as f64, 20.0 + (n % 3) as f64)).collect();
+            let sizes: Vec<(f64, f64)> = (0..picture.shapes.len())
+                .map(|n| (60.0 + (n * 37 % 50) as f64, 20.0 + (n % 3) as f64))
+                .collect();
             let layout = layout(picture, &sizes);
             let apart = |x: &layout::Place, y: &layout::Place| {
                 x.x + x.width <= y.x || y.x + y.width <= x.x || x.y + x.height <= y.y || y.y + y.height <= x.y
             };
             for (number, place) in layout.places.iter().enumerate() {
-                assert!(place.x >= 0.0 && place.x + place.width <= layout.width, "{name}: {number} is outside");
-                assert!(place.y >= 0.0 && place.y + place.height <= layout.height, "{name}: {number} is outside");
+                assert!(
+                    place.x >= 0.0 && place.x + place.width <= layout.width,
+                    "{name}: {number} is outside"
+                );
+                assert!(
+                    place.y >= 0.0 && place.y + place.height <= layout.height,
+                    "{name}: {number} is outside"
+                );
                 for other in &layout.places[number + 1..] {
                     assert!(apart(place, other), "{name}: {place:?} and {other:?}");
                 }

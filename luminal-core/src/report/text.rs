@@ -40,8 +40,10 @@ impl Report {
     }
 
     fn table(&self) -> String {
-        let mut text =
-            format!("{:<6} {:>8} {:>9} {:>9} {:>9} {:>6}  operations\n", "kernel", "launches", "roofline", "predicted", "measured", "share");
+        let mut text = format!(
+            "{:<6} {:>8} {:>9} {:>9} {:>9} {:>6}  operations\n",
+            "kernel", "launches", "roofline", "predicted", "measured", "share"
+        );
         for kernel in &self.kernels {
             let launches = match kernel.loads {
                 0 => kernel.runs.to_string(),
@@ -78,7 +80,11 @@ fn list(picture: &Picture) -> String {
         let from: Vec<String> = from.map(|edge| format!("{}", edge.from)).collect();
         let from = if from.is_empty() { String::new() } else { format!(" <- {}", from.join(" ")) };
         let kind = format!("{:?}", shape.kind).to_lowercase();
-        let _ = writeln!(text, "{number:>3} {kind:<9} {}{from}", [&[shape.title.clone()], &shape.lines[..]].concat().join("; "));
+        let _ = writeln!(
+            text,
+            "{number:>3} {kind:<9} {}{from}",
+            [&[shape.title.clone()], &shape.lines[..]].concat().join("; ")
+        );
     }
     text
 }
@@ -89,7 +95,11 @@ impl Region {
             1 => "the model".into(),
             _ => format!("region {number} of {of}, {} in the model", plural(self.times, "time")),
         };
-        let mut text = heading(&format!("{what}: {}, {}", plural(self.primitives, "primitive"), plural(self.kernels, "kernel")));
+        let mut text = heading(&format!(
+            "{what}: {}, {}",
+            plural(self.primitives, "primitive"),
+            plural(self.kernels, "kernel")
+        ));
         text += &list(&self.before);
         text += "\n-- how it was found\n";
         let _ = writeln!(text, "{}", self.effort());
@@ -114,7 +124,8 @@ impl Region {
         if let Ok(rules) = &self.rules
             && rules.unexplained > 0
         {
-            let _ = writeln!(text, "{} without a proof within the limits", plural(rules.unexplained, "result"));
+            let _ =
+                writeln!(text, "{} without a proof within the limits", plural(rules.unexplained, "result"));
         }
         let _ = writeln!(text, "\n-- program and kernels\n{}", self.program.trim_end());
         text
@@ -125,7 +136,8 @@ impl Kernel {
     fn text(&self) -> String {
         let mut text = heading(&format!("{}: {}", self.name, self.title()));
         let _ = writeln!(text, "{}, {}", self.form, self.shape);
-        let measured = self.measured.map_or("not measured".into(), |seconds| format!("{} measured", time(seconds)));
+        let measured =
+            self.measured.map_or("not measured".into(), |seconds| format!("{} measured", time(seconds)));
         let _ = writeln!(
             text,
             "{} predicted, {measured}, {} at least ({} of the roofline): {}, {}",
@@ -146,7 +158,12 @@ impl Kernel {
             let mark = if self.winner == Some(number) { "*" } else { " " };
             let outcome = attempt.measured.map_or(attempt.outcome.clone(), time);
             let schedule = attempt.schedule.replace('\n', "; ");
-            let _ = writeln!(text, "{mark}{:>3} {:>9} {outcome:>12}  {schedule}", number + 1, time(attempt.predicted));
+            let _ = writeln!(
+                text,
+                "{mark}{:>3} {:>9} {outcome:>12}  {schedule}",
+                number + 1,
+                time(attempt.predicted)
+            );
         }
         let _ = writeln!(text, "\n-- in index notation\n{}", self.notation.trim_end());
         let _ = writeln!(text, "\n-- schedule\n{}", self.schedule.trim_end());

@@ -104,8 +104,9 @@ pub fn search_timed(
     };
     let mut best: Option<(f64, Found)> = None;
     for (variant, dag) in variants.into_iter().enumerate() {
-        let found = phases
-            .time("partition", || partition::partition(graph, &dag, options.machine, options.partition, clock))?;
+        let found = phases.time("partition", || {
+            partition::partition(graph, &dag, options.machine, options.partition, clock)
+        })?;
         let Partition { kernels, bound, cost, explored, effort } = found;
         log.push(format!(
             "variant {} of {count}: {} kernels, at least {:.3} us ({} states, {} candidate kernels)",

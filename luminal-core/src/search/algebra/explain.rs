@@ -4,6 +4,7 @@
 //! chosen variant only.
 
 use super::analysis::{Facet, Graph};
+use super::rules::RULES;
 use super::saturate::{Limits, saturate_in};
 use crate::search::term::{Context, Dag, Id, Term};
 use egg::{Language, TreeTerm};
@@ -14,6 +15,8 @@ use std::rc::Rc;
 const LENGTH: usize = 160;
 /// Operands are shown so deep.
 const DEPTH: usize = 3;
+/// What the analysis of constants does, as a rule.
+pub const CONSTANT: &str = "constant";
 /// So many steps are kept.
 const STEPS: usize = 400;
 
@@ -51,7 +54,8 @@ pub fn explain(written: &Dag, chosen: &Dag, limits: Limits) -> Explanation {
     // Proofs are about terms as they are spelled, not about their classes.
     let (from, to) = (spelled(&mut egraph, written), spelled(&mut egraph, chosen));
     egraph.rebuild();
-    let mut walk = Walk { context: &written.context, seen: BTreeSet::new(), known: BTreeSet::new(), steps: vec![] };
+    let mut walk =
+        Walk { context: &written.context, seen: BTreeSet::new(), known: BTreeSet::new(), steps: vec![] };
     for (written, chosen) in written.roots.iter().zip(&chosen.roots) {
         let (from, to) = (from[usize::from(written.term)], to[usize::from(chosen.term)]);
         if egraph.find(from) == egraph.find(to) {
@@ -117,6 +121,8 @@ impl Walk<'_> {
     }
 
     fn step(&mut self, rule: &str, before: String, after: String) {
+        // The analysis has no rule with a name when it finds that a term is a number.
+        let rule = if RULES.iter().any(|known| known.name == rule) { rule } else { CONSTANT };
         let step = Step { rule: rule.into(), before, after };
         if self.known.insert(step.clone()) {
             self.steps.push(step);

@@ -11,7 +11,7 @@ mod saturate;
 mod tests;
 
 pub use analysis::{Data, Facet, Range};
-pub use explain::{Explanation, Step, explain};
+pub use explain::{CONSTANT, Explanation, Step, explain};
 pub use extract::{dag_cost, variants};
 pub use rules::{Domain, Match, RULES, Rule};
 pub use saturate::{Limits, Saturated, saturate};
