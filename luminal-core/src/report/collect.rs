@@ -155,7 +155,7 @@ fn function(module: &str, name: &str, before: &str) -> Option<String> {
         rest.is_some_and(|rest| rest.starts_with('(') || rest.starts_with("_v"))
     };
     let lines: Vec<&str> = module.lines().collect();
-    let at = lines.iter().position(|line| head(&line))?;
+    let at = lines.iter().position(head)?;
     let start = lines[..at].iter().rposition(|line| !line.starts_with("//")).map_or(0, |blank| blank + 1);
     let end = at + lines[at..].iter().position(|line| *line == "}")?;
     Some(lines[start..=end].join("\n"))

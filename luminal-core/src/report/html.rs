@@ -160,9 +160,9 @@ impl Report {
                 let name = format!("Region {}, ×{}", number + 1, region.times);
                 let _ = writeln!(text, "<details{open}><summary>{}</summary>", escape(&name));
             }
-            let _ = write!(
+            let _ = writeln!(
                 text,
-                "<div class=\"scroll\">{}</div>\n",
+                "<div class=\"scroll\">{}</div>",
                 svg(&region.before, "The graph before the search")
             );
             if self.regions.len() > 1 {

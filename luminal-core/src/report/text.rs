@@ -83,7 +83,7 @@ fn list(picture: &Picture) -> String {
         let _ = writeln!(
             text,
             "{number:>3} {kind:<9} {}{from}",
-            [&[shape.title.clone()], &shape.lines[..]].concat().join("; ")
+            [std::slice::from_ref(&shape.title), &shape.lines].concat().join("; ")
         );
     }
     text
