@@ -28,4 +28,6 @@ pub mod compile;
 #[cfg(feature = "build")]
 pub mod kernel;
 #[cfg(feature = "build")]
+pub mod mutant;
+#[cfg(feature = "build")]
 pub mod search;

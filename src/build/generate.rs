@@ -5,7 +5,7 @@ use super::files::Folder;
 use super::native::{self, Failure, Loaded, Version};
 use luminal_core::codegen;
 use luminal_core::compile::check::{self, Agreement};
-use luminal_core::compile::{self, Compiled, Options};
+use luminal_core::compile::{self, BUG, Compiled, Options};
 use luminal_core::error::{Error, Result};
 use luminal_core::kernel::tile::Program;
 use luminal_core::kernel::{self, schedule::Machine};
@@ -106,7 +106,7 @@ fn check_version(
         let result = unsafe { check::check_kernel(unit, function, &model.graph, SEED) };
         match result {
             Ok(agreement) => kernels.merge(agreement),
-            Err(error) => return Err(wrong(folder, model, &check::reproducer(unit, &error, text), &error)),
+            Err(error) => return Err(wrong(folder, model, &check::reproducer(unit, text), &error)),
         }
         kernel.entries = vec![(version.isa, function)].into();
     }
@@ -119,7 +119,7 @@ fn check_version(
         Ok(Some(agreement)) => agreement.to_string(),
         Ok(None) => "not compared, as the reference would take too long at any size".into(),
         Err(error) => {
-            let reproducer = format!("{error}\n\n{}\n\n{plan}", model.graph);
+            let reproducer = format!("{}\n\n{plan}", model.graph);
             return Err(wrong(folder, model, &reproducer, &error));
         }
     };
@@ -129,14 +129,16 @@ fn check_version(
 
 /// A wrong kernel is a bug of the compiler: say so, and leave all that is needed to find it.
 fn wrong(folder: &Folder, model: &Traced, reproducer: &str, error: &Error) -> Error {
-    let file = format!("{}.wrong.txt", model.name);
-    let place = folder.path().join(&file);
-    let written = folder.write(&model.name, "wrong.txt", reproducer).map(|()| place.display().to_string());
-    Error::new(format!(
-        "this is a bug in luminal, not in your model: generated code is wrong and was not used\n{error}\nplease report \
-         it with the file {}",
-        written.unwrap_or_else(|error| error.to_string())
-    ))
+    let message = format!("{BUG}: generated code is wrong and was not used\n{error}");
+    Error::new(with_reproducer(folder, model, reproducer, &message))
+}
+
+/// Writes what is needed to see a bug of ours again, and names the file in the message.
+pub(super) fn with_reproducer(folder: &Folder, model: &Traced, reproducer: &str, message: &str) -> String {
+    let place = folder.path().join(format!("{}.wrong.txt", model.name));
+    let reproducer = format!("{message}\n\n{reproducer}");
+    let written = folder.write(&model.name, "wrong.txt", &reproducer).map(|()| place.display().to_string());
+    format!("{message}\nplease report it with the file {}", written.unwrap_or_else(|error| error.to_string()))
 }
 
 /// PTX for every kernel, from schedules of its own: on a GPU every tensor is row-major, whatever order the CPU's kernels

@@ -15,6 +15,7 @@ pub use units::{Unit, Units};
 use crate::error::{Error, Result};
 use crate::graph::{FreeDim, Graph};
 use crate::kernel::schedule::Machine;
+use crate::mutant::planted;
 use crate::plan::Plan;
 use crate::search::{self, Found, lower, regions};
 use join::Join;
@@ -23,6 +24,9 @@ use std::collections::btree_map::Entry;
 
 /// False if this crate was compiled without optimisation: then the search takes several times as long.
 pub const IS_OPTIMISED: bool = !matches!(env!("LUMINAL_CORE_OPT_LEVEL").as_bytes(), b"0");
+
+/// How the message begins if the fault is ours. The build then writes down all that is needed to find it.
+pub const BUG: &str = "this is a bug in luminal, not in your model";
 
 /// What the build may choose.
 #[derive(Clone, Debug)]
@@ -63,7 +67,14 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     let mut found: Vec<(Found, usize)> = vec![];
     let mut join = Join::new(graph);
     for region in regions::cut(graph) {
-        let hash = region.graph.stable_hash();
+        let hash = match planted!(RegionsAlike) {
+            false => region.graph.stable_hash(),
+            true => {
+                let without = |line: &str| line.split("const").next().map(String::from);
+                let text: Vec<_> = region.graph.to_string().lines().map(without).collect();
+                crate::graph::hash::stable_hash(format!("{text:?}").as_bytes())
+            }
+        };
         let (number, program) = match distinct.entry(hash) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
@@ -79,7 +90,13 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     }
     let program = join.finish()?;
     let units = units::schedule(graph, &program, options)?;
+    check::check_orders(graph, &program, &units).map_err(unsound)?;
     let plan = assemble::plan(graph, &program, &units, options)?;
-    plan.check().map_err(|e| Error::new(format!("the plan of `{}` is not sound: {e}", options.model)))?;
+    plan.check().map_err(unsound)?;
     Ok(Compiled { free: graph.free.clone(), found, program, units, plan })
+}
+
+/// A plan that a check refuses is a bug of ours, and the message says so.
+fn unsound(error: Error) -> Error {
+    Error::new(format!("{BUG}: the plan that was made is not sound and was not used\n{error}"))
 }
