@@ -20,11 +20,11 @@ macro_rules! planted {
 pub(crate) use planted;
 
 #[cfg(feature = "mutants")]
-pub use table::{Mutant, with};
-#[cfg(feature = "mutants")]
 pub(crate) use table::is_on;
 #[cfg(feature = "mutants")]
 pub use table::selected;
+#[cfg(feature = "mutants")]
+pub use table::{Mutant, with};
 
 #[cfg(feature = "mutants")]
 mod table {

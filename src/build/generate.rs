@@ -29,7 +29,7 @@ pub(super) fn compile(folder: &Folder, model: &Traced) -> Result<()> {
     };
     folder.remove(&format!("{}.wrong.txt", model.name))?;
     let mut compiled = compile::compile(&model.graph, &options)?;
-    let ptx = cuda(&mut compiled)?;
+    let ptx = cuda(folder, model, &mut compiled)?;
     folder.write(&model.name, "ptx", &ptx)?;
     folder.write(&model.name, "kernels.txt", &report(&compiled))?;
     let objects = native(folder, model, &mut compiled)?;
@@ -117,7 +117,10 @@ fn check_version(
     loaded.keep();
     let whole = match result {
         Ok(Some(agreement)) => agreement.to_string(),
-        Ok(None) => "not compared, as the reference would take too long at any size".into(),
+        Ok(None) => {
+            let regions = check_regions(folder, model, compiled)?;
+            format!("not compared, as the reference would take too long at any size\n{regions}")
+        }
         Err(error) => {
             let reproducer = format!("{}\n\n{plan}", model.graph);
             return Err(wrong(folder, model, &reproducer, &error));
@@ -125,6 +128,23 @@ fn check_version(
     };
     let checked = format!("kernels: {kernels}\nthe whole plan: {whole}\n");
     folder.write(&format!("{}{}", model.name, version.suffix), "check.txt", &checked)
+}
+
+/// Of a model too large to be compared as a whole, the meaning of the kernels of each region that is not.
+fn check_regions(folder: &Folder, model: &Traced, compiled: &Compiled) -> Result<String> {
+    let (mut compared, mut agreement) = (0, Agreement::default());
+    for (graph, program) in &compiled.regions {
+        match check::check_region(graph, program, SEED) {
+            Ok(Some(agrees)) => {
+                compared += 1;
+                agreement.merge(agrees);
+            }
+            Ok(None) => {}
+            Err(error) => return Err(wrong(folder, model, &graph.to_string(), &error)),
+        }
+    }
+    let all = compiled.regions.len();
+    Ok(format!("{compared} of {all} distinct regions, before they are code: {agreement}"))
 }
 
 /// A wrong kernel is a bug of the compiler: say so, and leave all that is needed to find it.
@@ -143,7 +163,7 @@ pub(super) fn with_reproducer(folder: &Folder, model: &Traced, reproducer: &str,
 
 /// PTX for every kernel, from schedules of its own: on a GPU every tensor is row-major, whatever order the CPU's kernels
 /// chose. The plan learns how each is launched.
-fn cuda(compiled: &mut Compiled) -> Result<String> {
+fn cuda(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<String> {
     let mut programs = vec![];
     for (number, unit) in compiled.units.list.iter().enumerate() {
         let first = compiled.units.of.iter().position(|of| *of == number).expect("a unit has a kernel");
@@ -152,6 +172,10 @@ fn cuda(compiled: &mut Compiled) -> Result<String> {
         let schedule = luminal_cuda::schedule::schedule(kernel)
             .map_err(|error| Error::new(format!("no PTX for a kernel of {}: {error}", of())))?;
         let mut program = kernel::lower::lower(&unit.program.name, kernel, &schedule)?;
+        // Nothing here runs PTX, so what it is made of is interpreted.
+        check::check_tiles(kernel, &program, &model.graph, SEED).map_err(|error| {
+            wrong(folder, model, &format!("kernel:\n{kernel}\n\ntile program:\n{program}\n"), &error)
+        })?;
         program.notes = unit.notes.clone();
         compiled.plan.kernels.to_mut()[number].cuda = Some(luminal_cuda::schedule::launch(&program));
         programs.push(program);

@@ -49,6 +49,8 @@ pub struct Compiled {
     /// For each distinct region of the model the chosen variant and its kernels as sets of terms, and how many regions
     /// are like it.
     pub found: Vec<(Found, usize)>,
+    /// The distinct regions as graphs, and the kernels of each: what was found for them.
+    pub regions: Vec<(Graph, lower::Program)>,
     /// The kernels in index notation, with the tensors between them.
     pub program: lower::Program,
     /// The distinct kernels with their schedules and tile programs.
@@ -64,6 +66,7 @@ pub struct Compiled {
 pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     graph.verify().map_err(|e| Error::new(format!("the traced graph is not well formed: {e}")))?;
     let mut distinct: BTreeMap<u128, (usize, lower::Program)> = BTreeMap::new();
+    let mut searched = vec![];
     let mut found: Vec<(Found, usize)> = vec![];
     let mut join = Join::new(graph);
     for region in regions::cut(graph) {
@@ -82,6 +85,7 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
                 let best = search::search(&region.graph, &options)?;
                 let program = lower::lower(&region.graph, &best, &lower::Options::default())?;
                 found.push((best, 0));
+                searched.push((region.graph.clone(), program.clone()));
                 new.insert((found.len() - 1, program))
             }
         };
@@ -93,7 +97,7 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
     check::check_orders(graph, &program, &units).map_err(unsound)?;
     let plan = assemble::plan(graph, &program, &units, options)?;
     plan.check().map_err(unsound)?;
-    Ok(Compiled { free: graph.free.clone(), found, program, units, plan })
+    Ok(Compiled { free: graph.free.clone(), found, regions: searched, program, units, plan })
 }
 
 /// A plan that a check refuses is a bug of ours, and the message says so.

@@ -8,6 +8,8 @@ mod mutants;
 mod packed;
 
 use super::check::{check_kernel, check_model};
+#[cfg(feature = "mutants")]
+use super::check::{check_region, check_tiles};
 use super::*;
 use crate::codegen;
 use crate::dtype::Dtype;

@@ -46,7 +46,8 @@ pub fn arguments(kernel: &Kernel, fill: Fill, integers: RangeInclusive<i64>, see
             Dtype::I64 => Values::Long((0..count).map(|_| long(&mut random, low, high)).collect()),
             Dtype::U8 => Values::Int((0..count).map(|_| random.below(256) as i32).collect()),
             Dtype::Bool if matches!(fill, Fill::Masked(_)) => {
-                let mut runs = Floats { fill, number, count, greatest: 0, left: 0, masked: false, started: false };
+                let mut runs =
+                    Floats { fill, number, count, greatest: 0, left: 0, masked: false, started: false };
                 Values::Bool((0..count).map(|_| runs.in_run(&mut random)).collect())
             }
             Dtype::Bool => Values::Bool((0..count).map(|_| random.coin()).collect()),

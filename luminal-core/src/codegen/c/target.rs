@@ -7,8 +7,8 @@ use crate::kernel::expand::{Address, Condition, Literal, Target, Value};
 use crate::kernel::ir::{Binary, Buffer, Kernel};
 use crate::kernel::layout::LayoutDigit;
 use crate::kernel::text;
-use crate::mutant::planted;
 use crate::kernel::tile::{Bound, For, Part, Program, Term, Var};
+use crate::mutant::planted;
 use std::fmt::Write;
 
 /// Every generated name has a prefix of its kind: an axis called `float` must not meet the type.

@@ -11,6 +11,7 @@ pub(super) fn allowance(terms: f64) -> f64 {
 }
 
 /// What a kernel means, with every rounding in doubt.
+#[derive(Clone, Copy)]
 pub(super) struct Right<'a> {
     /// Rounded after each operation.
     pub rounded: &'a Values,
@@ -25,12 +26,7 @@ pub(super) struct Right<'a> {
 /// Compares computed values with the meaning. The order of a sum is free, so an element may differ by what rounding
 /// `terms` terms can do, and by some times what rounding each operation changes, or another decision of a cast. Numbers
 /// of 16 bits may also be neighbours.
-pub(super) fn compare(
-    computed: &Values,
-    right: &Right<'_>,
-    dtype: Dtype,
-    terms: f64,
-) -> Result<Agreement> {
+pub(super) fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Result<Agreement> {
     let (Values::Float(computed), Values::Float(rounded), Values::Float(exact), Values::Float(other)) =
         (computed, right.rounded, right.exact, right.other)
     else {
@@ -96,7 +92,8 @@ pub(super) fn compare_large(computed: &Values, right: &Right<'_>, terms: f64) ->
     let mut agreement = Agreement::default();
     for place in (0..computed.len()).filter(|place| right.computed[*place]) {
         let found = computed.get(place);
-        let [rounded, exact, other] = [right.rounded, right.exact, right.other].map(|values| values.get(place));
+        let [rounded, exact, other] =
+            [right.rounded, right.exact, right.other].map(|values| values.get(place));
         let certain = terms == 1.0 && rounded == exact && exact == other;
         let wrong = match (found, rounded, exact) {
             (Scalar::Float(found), Scalar::Float(rounded), Scalar::Float(exact)) => {

@@ -10,19 +10,19 @@ use crate::graph::Graph;
 use crate::kernel::expr;
 use crate::kernel::inputs::{Fill, arguments};
 use crate::kernel::ir::{Expr, Kernel, Space};
-use crate::kernel::meaning::{self, Rounding};
+use crate::kernel::meaning::{self, Rounding, Values};
 use crate::kernel::sample::Sample;
 use crate::plan::KernelFn;
 
 /// What integer inputs are: also indices outside of every table, which kernels must take for its ends.
-const INTEGERS: std::ops::RangeInclusive<i64> = -3..=40;
+pub(super) const INTEGERS: std::ops::RangeInclusive<i64> = -3..=40;
 /// Up to this many evaluations of an expression every element is compared, for all kinds of inputs. The meaning is slow: of
 /// larger kernels about so many evaluations are made, at the ends and at random positions of the axes.
 const MANY: f64 = 2e6;
 /// Special inputs are for the structure of a kernel, not for its size: there are fewer evaluations of each, and none where
 /// the arguments have more elements than this.
-const FEW: f64 = 2.5e5;
-const MOST_SPECIAL: usize = 1 << 22;
+pub(super) const FEW: f64 = 2.5e5;
+pub(super) const MOST_SPECIAL: usize = 1 << 22;
 /// So many float arguments are masked, one after the other.
 const MOST_MASKED: usize = 6;
 
@@ -52,8 +52,7 @@ pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, graph: &Graph, seed:
 /// Infinities and large numbers: bounds of free sizes are enough for these.
 fn special(kernel: &Kernel) -> Vec<Fill> {
     let arguments = &kernel.buffers[..kernel.args];
-    let elements = arguments.iter().map(|buffer| buffer.dims.iter().product::<usize>()).fold(0, usize::saturating_add);
-    if elements > MOST_SPECIAL {
+    if elements(kernel) > MOST_SPECIAL {
         return vec![];
     }
     let read = |argument: &usize| kernel.defs().all(|def| def.dst != *argument);
@@ -62,8 +61,14 @@ fn special(kernel: &Kernel) -> Vec<Fill> {
     masked.chain([Fill::Large]).collect()
 }
 
+/// Of all arguments.
+pub(super) fn elements(kernel: &Kernel) -> usize {
+    let elements = kernel.buffers[..kernel.args].iter().map(|buffer| buffer.dims.iter().product::<usize>());
+    elements.fold(0, usize::saturating_add)
+}
+
 /// Free sizes at their bounds, in the middle, at 1 and at 0, or as near to that as relations permit: tails of every kind.
-fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
+pub(super) fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
     if graph.free.is_empty() {
         return Ok(vec![vec![]]);
     }
@@ -95,18 +100,8 @@ impl Case<'_> {
         let program = &self.unit.program;
         let kernel = &program.kernel;
         let args = arguments(&self.unit.kernel, self.fill, INTEGERS, self.seed);
-        let run = |rounding| {
-            meaning::run_sample(&self.unit.kernel, &args, self.sizes, rounding, &self.sample)
-                .map_err(|e| self.failed(&e.to_string()))
-        };
-        let (rounded, computed) = run(Rounding::F32)?;
-        let (exact, _) = run(Rounding::Exact)?;
-        let terms = reduced(&self.unit.kernel);
-        // Where nothing is decided by a cast, this is `exact`.
-        let other = match decides(&self.unit.kernel) {
-            true => run(Rounding::Other(allowance(terms)))?.0,
-            false => exact.clone(),
-        };
+        let meaning = Meaning::new(&self.unit.kernel, &args, self.sizes, &self.sample)
+            .map_err(|e| self.failed(&e.to_string()))?;
         let mut memory = Memory::new(kernel, &args);
         let pointers = memory.pointers();
         let sizes: Vec<i64> = self.sizes.iter().map(|n| *n as i64).collect();
@@ -125,15 +120,9 @@ impl Case<'_> {
             if !written {
                 continue;
             }
-            let right = Right {
-                rounded: &rounded[argument],
-                exact: &exact[argument],
-                other: &other[argument],
-                computed: &computed[argument],
-            };
             let compared = match self.fill {
-                Fill::Large => compare_large(&values, &right, terms),
-                _ => compare(&values, &right, buffer.dtype, terms),
+                Fill::Large => compare_large(&values, &meaning.of(argument), meaning.terms),
+                _ => compare(&values, &meaning.of(argument), buffer.dtype, meaning.terms),
             };
             agreement.merge(compared.map_err(|e| self.failed(&format!("`{}`: {e}", buffer.name)))?);
         }
@@ -145,6 +134,41 @@ impl Case<'_> {
             "kernel {} disagrees with its meaning: {what}\ninputs: {:?}, seed {}, free sizes {:?}",
             self.unit.program.name, self.fill, self.seed, self.sizes
         ))
+    }
+}
+
+/// What a kernel means for some arguments, with every rounding in doubt.
+pub(super) struct Meaning {
+    rounded: Vec<Values>,
+    exact: Vec<Values>,
+    other: Vec<Values>,
+    computed: Vec<Vec<bool>>,
+    /// Terms of the largest reduction.
+    pub terms: f64,
+}
+
+impl Meaning {
+    pub fn new(kernel: &Kernel, args: &[Values], sizes: &[usize], sample: &Sample) -> Result<Meaning> {
+        let run = |rounding| meaning::run_sample(kernel, args, sizes, rounding, sample);
+        let (rounded, computed) = run(Rounding::F32)?;
+        let (exact, _) = run(Rounding::Exact)?;
+        let terms = reduced(kernel);
+        // Where nothing is decided by a cast, this is `exact`.
+        let other = match decides(kernel) {
+            true => run(Rounding::Other(allowance(terms)))?.0,
+            false => exact.clone(),
+        };
+        Ok(Meaning { rounded, exact, other, computed, terms })
+    }
+
+    /// What one argument must hold afterwards.
+    pub fn of(&self, argument: usize) -> Right<'_> {
+        Right {
+            rounded: &self.rounded[argument],
+            exact: &self.exact[argument],
+            other: &self.other[argument],
+            computed: &self.computed[argument],
+        }
     }
 }
 

@@ -31,17 +31,7 @@ pub fn check_model(
     seed: u64,
 ) -> Result<Option<Agreement>> {
     let mut agreement = Agreement::default();
-    let tolerance = tolerance(graph);
-    let bounds: Vec<usize> = graph.free.iter().map(|d| d.max).collect();
-    let mut large = graph.sizes_near(&bounds)?;
-    while elements(graph, &large) > MOST_ELEMENTS {
-        let half: Vec<usize> = large.iter().map(|size| size.div_ceil(2)).collect();
-        let smaller = graph.sizes_near(&half)?;
-        if smaller == large {
-            return Ok(None);
-        }
-        large = smaller;
-    }
+    let Some(large) = smaller_than(graph, MOST_ELEMENTS)? else { return Ok(None) };
     let half: Vec<usize> = large.iter().map(|size| size.div_ceil(2)).collect();
     let small = graph.sizes_near(&half)?;
     let weights = reference::random_feeds(graph, &large, seed)?;
@@ -70,12 +60,12 @@ pub fn check_model(
             let computed = session.output(position);
             let data = Data::from_bytes(tensor.dtype(), computed.data);
             let computed = Tensor { shape: computed.sizes.to_vec(), data };
-            // Sums of large terms may be small, and are no more accurate for that.
-            let absolute = tolerance.absolute * root_mean_square(&tensor.data).max(1.0);
-            let tolerance = Tolerance { absolute, ..tolerance };
-            reference::compare(tensor, &computed, tolerance).map_err(|e| {
+            reference::compare(tensor, &computed, tolerance_of(graph, tensor)).map_err(|e| {
                 let name = &graph.outputs[position].0;
-                Error::new(format!("`{}`, output {name}, inputs {inputs:?}, free sizes {free:?}, seed {seed}: {e}", plan.model))
+                Error::new(format!(
+                    "`{}`, output {name}, inputs {inputs:?}, free sizes {free:?}, seed {seed}: {e}",
+                    plan.model
+                ))
             })?;
             agreement.merge(difference(tensor, &computed));
         }
@@ -86,7 +76,7 @@ pub fn check_model(
 
 /// What a run is fed with. Weights are the same in all runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Inputs {
+pub(super) enum Inputs {
     /// Of both signs.
     Mixed,
     /// All below 0.
@@ -96,7 +86,7 @@ enum Inputs {
 }
 
 impl Inputs {
-    fn feeds(self, graph: &Graph, free: &[usize], seed: u64) -> Result<Feeds> {
+    pub fn feeds(self, graph: &Graph, free: &[usize], seed: u64) -> Result<Feeds> {
         let mut feeds = match self {
             Inputs::Negative => reference::random_negative_feeds(graph, free, seed)?,
             _ => reference::random_feeds(graph, free, seed)?,
@@ -122,6 +112,29 @@ fn some_nan(data: &mut Data, random: &mut SplitMix64) {
         Data::BF16(x) => replace(x, random, half::bf16::NAN),
         _ => {}
     }
+}
+
+/// Free sizes for which the reference computes at most so many elements: their bounds, or half of them, or half of that;
+/// none if it computes more at any size.
+pub(super) fn smaller_than(graph: &Graph, most: f64) -> Result<Option<Vec<usize>>> {
+    let bounds: Vec<usize> = graph.free.iter().map(|d| d.max).collect();
+    let mut sizes = graph.sizes_near(&bounds)?;
+    while elements(graph, &sizes) > most {
+        let half: Vec<usize> = sizes.iter().map(|size| size.div_ceil(2)).collect();
+        let smaller = graph.sizes_near(&half)?;
+        if smaller == sizes {
+            return Ok(None);
+        }
+        sizes = smaller;
+    }
+    Ok(Some(sizes))
+}
+
+/// What an output may differ by. Sums of large terms may be small, and are no more accurate for that.
+pub(super) fn tolerance_of(graph: &Graph, expected: &Tensor) -> Tolerance {
+    let tolerance = tolerance(graph);
+    let absolute = tolerance.absolute * root_mean_square(&expected.data).max(1.0);
+    Tolerance { absolute, ..tolerance }
 }
 
 /// Sums differ in their order. Where the graph rounds to fewer bits, such a difference can become one of a whole step
@@ -181,7 +194,7 @@ fn params(graph: &Graph, feeds: &Feeds) -> Result<Weights> {
     Weights::from_tensors(tensors)
 }
 
-fn difference(expected: &Tensor, computed: &Tensor) -> Agreement {
+pub(super) fn difference(expected: &Tensor, computed: &Tensor) -> Agreement {
     let elements = expected.data.len();
     let (Some(x), Some(y)) = (floats(&expected.data), floats(&computed.data)) else {
         return Agreement { worst: 0.0, elements };

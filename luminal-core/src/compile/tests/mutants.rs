@@ -285,8 +285,56 @@ fn state() -> Graph {
 fn layers() -> Graph {
     let mut g = deep::bert(Sizes::SMALL, 5, 11);
     let factor = f64::from(0.044715f32);
-    let is_factor = |node: &&mut crate::graph::Node| matches!(node.op, crate::graph::Op::Const(x) if x == factor);
+    let is_factor =
+        |node: &&mut crate::graph::Node| matches!(node.op, crate::graph::Op::Const(x) if x == factor);
     let third = g.nodes.iter_mut().filter(is_factor).nth(2).expect("each layer has a GELU");
     third.op = crate::graph::Op::Const(5.0);
     g
+}
+
+/// What the whole model shows, its regions show too, where the model is too large to be run. Only what is made of NaN by
+/// chance of the inputs, states that change too early and the same program for two regions need the whole.
+#[test]
+fn regions_show_what_is_wrong_before_there_is_code() {
+    let cases = [
+        (Mutant::RuleFactor, common_factor()),
+        (Mutant::RuleNan, never_greater()),
+        (Mutant::WeightLost, scaled_product()),
+        (Mutant::TransposedLoad, square()),
+        (Mutant::GuardTaken, part()),
+        (Mutant::GuardMissing, padded()),
+        (Mutant::SelectProduct, selected()),
+    ];
+    for (mutant, graph) in cases {
+        let check = || {
+            let compiled = compile(&graph, &options(true)).unwrap();
+            let regions = compiled.regions.iter();
+            regions.map(|(graph, program)| check_region(graph, program, 9)).collect::<Result<Vec<_>>>()
+        };
+        let compared = mutant::with(None, check).unwrap_or_else(|e| panic!("{}: {e}", mutant.name()));
+        assert!(compared.iter().all(Option::is_some), "{} is too large", mutant.name());
+        assert!(mutant::with(Some(mutant), check).is_err(), "{} is not noticed", mutant.name());
+    }
+}
+
+/// The tile programs of a target whose code is not run.
+#[test]
+fn interpreted_tiles_show_wrong_schedules() {
+    let cases = [
+        (Mutant::TailUnmasked, rows_of(11, greatest)),
+        (Mutant::TailLost, rows_of(11, greatest)),
+        (Mutant::MaxFromZero, rows_of(11, greatest)),
+        (Mutant::StateNotReset, scores_of(1100, exponential_sum)),
+        (Mutant::RepairMissing, scores_of(1100, exponential_sum)),
+    ];
+    for (mutant, graph) in cases {
+        let check = || {
+            let compiled = compile(&graph, &options(true)).unwrap();
+            let units = compiled.units.list.iter();
+            units.map(|unit| check_tiles(&unit.kernel, &unit.program, &graph, 9)).collect::<Result<Vec<_>>>()
+        };
+        let compared = mutant::with(None, check).unwrap_or_else(|e| panic!("{}: {e}", mutant.name()));
+        assert!(compared.iter().all(Option::is_some), "{} is too large", mutant.name());
+        assert!(mutant::with(Some(mutant), check).is_err(), "{} is not noticed", mutant.name());
+    }
 }

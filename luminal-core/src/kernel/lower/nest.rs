@@ -156,7 +156,8 @@ impl Lowering<'_> {
         let op = def.reduce.as_ref().expect("only reductions have accumulators").op;
         let crossed: Vec<AxisId> = acc.axes.iter().copied().filter(|axis| !def.axes.contains(axis)).collect();
         let mut epilogue = def.epilogue.clone().unwrap_or_else(|| Rc::new(Expr::Acc));
-        let identity = if planted!(MaxFromZero) { expr::zero(acc.dtype) } else { expr::identity(op, acc.dtype) };
+        let identity =
+            if planted!(MaxFromZero) { expr::zero(acc.dtype) } else { expr::identity(op, acc.dtype) };
         let neutral = Rc::new(identity);
         let start = match &def.init {
             Some(init) if crossed.is_empty() => init.clone(),

@@ -6,10 +6,10 @@ use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::graph::{Dim, Graph, Unary};
 use crate::kernel::expr::zero;
-use crate::mutant::planted;
 use crate::kernel::ir::{
     Affine, AxisId, Binary, Buffer, BufferId, E, Expr, Freedom, Guard, Index, Kernel, Space,
 };
+use crate::mutant::planted;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 

@@ -205,7 +205,9 @@ impl<'a> Streamed<'a> {
             false => (difference, 0.0),
         };
         let value = match empty {
-            Some(empty) if !planted!(EmptyRepaired) => Rc::new(Expr::Select(empty, Rc::new(Expr::Float(nothing)), ratio)),
+            Some(empty) if !planted!(EmptyRepaired) => {
+                Rc::new(Expr::Select(empty, Rc::new(Expr::Float(nothing)), ratio))
+            }
             _ => ratio,
         };
         // Kept: several running values use it, and each would compute it again for every position of its own axes.
