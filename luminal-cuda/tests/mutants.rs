@@ -21,6 +21,7 @@ fn kernels() -> Vec<(&'static str, Kernel)> {
         ("layer norm", testing::layer_norm(7, 24)),
         ("attention", testing::attention(2, 9, 13, 8)),
         ("attention in blocks", testing::attention_fold(2, 11, 8, false)),
+        ("sum and maximum", testing::two_outputs(6, 18)),
         ("many elements", testing::transpose(40, 50)),
     ]
 }
