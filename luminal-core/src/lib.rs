@@ -28,6 +28,8 @@ pub mod compile;
 #[cfg(feature = "build")]
 pub mod kernel;
 #[cfg(feature = "build")]
+pub mod lock;
+#[cfg(feature = "build")]
 pub mod mutant;
 #[cfg(feature = "build")]
 pub mod search;

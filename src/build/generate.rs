@@ -3,9 +3,10 @@
 use super::Traced;
 use super::files::Folder;
 use super::native::{self, Failure, Loaded, Version};
+use super::tune::Decider;
 use luminal_core::codegen;
 use luminal_core::compile::check::{self, Agreement};
-use luminal_core::compile::{self, BUG, Compiled, Options};
+use luminal_core::compile::{self, BUG, Chosen, Compiled, Options, Outcome, Unit};
 use luminal_core::error::{Error, Result};
 use luminal_core::kernel::tile::Program;
 use luminal_core::kernel::{self, schedule::Machine};
@@ -20,7 +21,7 @@ const SEED: u64 = 0x1u64 << 32 | 0xd161;
 
 /// Compiles a model: writes `<model>.rs`, the plan as Rust source, with the texts that it includes, and tells cargo what
 /// to link.
-pub(super) fn compile(folder: &Folder, model: &Traced) -> Result<()> {
+pub(super) fn compile(folder: &Folder, model: &Traced, decider: &mut Decider) -> Result<()> {
     let options = Options {
         prefix: format!("luminal_{}_{}", identifier(&variable("CARGO_PKG_NAME")), identifier(&model.name)),
         model: model.name.clone(),
@@ -28,10 +29,18 @@ pub(super) fn compile(folder: &Folder, model: &Traced) -> Result<()> {
         machine: Machine::x86_64_v3(),
     };
     folder.remove(&format!("{}.wrong.txt", model.name))?;
-    let mut compiled = compile::compile(&model.graph, &options)?;
+    decider.begin(&model.name, &model.graph);
+    // Without fusion nothing is decided.
+    let mut compiled = match options.fuse {
+        true => compile::compile_with(&model.graph, &options, decider)?,
+        false => compile::compile(&model.graph, &options)?,
+    };
+    if options.fuse {
+        decider.note(&compiled);
+    }
     let ptx = cuda(folder, model, &mut compiled)?;
     folder.write(&model.name, "ptx", &ptx)?;
-    folder.write(&model.name, "kernels.txt", &report(&compiled))?;
+    folder.write(&model.name, "kernels.txt", &report(&compiled, decider.remark()))?;
     let objects = native(folder, model, &mut compiled)?;
     compiled.plan.ptx = ptx.into();
     let symbols: Vec<Vec<(Isa, String)>> = compiled.plan.kernels.iter().map(symbols).collect();
@@ -106,7 +115,10 @@ fn check_version(
         let result = unsafe { check::check_kernel(unit, function, &model.graph, SEED) };
         match result {
             Ok(agreement) => kernels.merge(agreement),
-            Err(error) => return Err(wrong(folder, model, &check::reproducer(unit, text), &error)),
+            Err(error) => {
+                let reproducer = check::reproducer(&unit.kernel, &unit.program, text);
+                return Err(wrong(folder, model, &reproducer, &error));
+            }
         }
         kernel.entries = vec![(version.isa, function)].into();
     }
@@ -133,14 +145,14 @@ fn check_version(
 /// Of a model too large to be compared as a whole, the meaning of the kernels of each region that is not.
 fn check_regions(folder: &Folder, model: &Traced, compiled: &Compiled) -> Result<String> {
     let (mut compared, mut agreement) = (0, Agreement::default());
-    for (graph, program) in &compiled.regions {
-        match check::check_region(graph, program, SEED) {
+    for region in &compiled.regions {
+        match check::check_region(&region.graph, &region.program, SEED) {
             Ok(Some(agrees)) => {
                 compared += 1;
                 agreement.merge(agrees);
             }
             Ok(None) => {}
-            Err(error) => return Err(wrong(folder, model, &graph.to_string(), &error)),
+            Err(error) => return Err(wrong(folder, model, &region.graph.to_string(), &error)),
         }
     }
     let all = compiled.regions.len();
@@ -183,23 +195,36 @@ fn cuda(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Stri
     luminal_cuda::ptx::render_module(&programs.iter().collect::<Vec<_>>())
 }
 
-/// What was found, for those who want to look: each kernel in index notation and as a tile program.
-fn report(compiled: &Compiled) -> String {
-    let mut text = String::new();
-    for (found, times) in &compiled.found {
-        if compiled.found.len() > 1 {
-            text += &format!("== a region of the model, {times} times\n");
+/// Who chose a schedule, and from what.
+fn choice(unit: &Unit) -> String {
+    let predicted = format!("predicted {:.2} us", unit.predicted * 1e6);
+    match (unit.chosen, unit.measured) {
+        (Chosen::Recorded, _) => format!("recorded in luminal.lock, {predicted}"),
+        (Chosen::ByTime, Some(seconds)) => {
+            let run = unit.tried.iter().filter(|tried| tried.outcome != Outcome::NotRun).count();
+            format!("fastest of {run} that were run, {:.2} us, {predicted}", seconds * 1e6)
         }
-        text += &format!("{found}\n");
+        _ => format!("best of {} schedules by the model, {predicted}", unit.tried.len()),
+    }
+}
+
+/// What was found, for those who want to look: each kernel in index notation and as a tile program.
+fn report(compiled: &Compiled, measuring: Option<String>) -> String {
+    let mut text = measuring.map_or_else(String::new, |remark| format!("{remark}\n\n"));
+    for region in &compiled.regions {
+        if compiled.regions.len() > 1 {
+            text += &format!("== a region of the model, {} times\n", region.times);
+        }
+        text += &format!("{}\n", region.found);
     }
     for unit in &compiled.units.list {
         text += &format!(
-            "\n== {}: {}\nbest of {} schedules by the model, predicted {:.2} us\n\n{}\n\n{}\n",
+            "\n== {}: {}\n{}\n\n{}\n\n{}\n\n{}\n",
             unit.program.name,
             unit.notes.join(", "),
-            unit.candidates,
-            unit.predicted * 1e6,
+            choice(unit),
             unit.kernel,
+            unit.schedule,
             unit.program
         );
     }

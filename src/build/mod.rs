@@ -9,12 +9,13 @@
 //! - `classify.kernels.txt`: for reading, each kernel in index notation and as a tile program;
 //! - `classify.wrong.txt`: only if generated code disagreed with its meaning, everything needed to see it again.
 //!
-//! `luminal.models` lists the models. Files are replaced as a whole and only when they change.
+//! `luminal.models` lists the models, `luminal.lock` holds the decisions of the search: what `cargo luminal tune` copies. Files are replaced as a whole and only when they change.
 
 mod files;
 mod generate;
 mod native;
 mod trace;
+mod tune;
 
 use crate::Model;
 use files::Folder;
@@ -24,6 +25,7 @@ use luminal_core::graph::Graph;
 use luminal_core::tensor::{Mistake, Place};
 use std::env;
 use std::path::{Path, PathBuf};
+use tune::Decider;
 
 /// Compiles models: the whole of a build script.
 ///
@@ -37,8 +39,8 @@ pub struct Compiler {
 }
 
 /// Compiles a model; a panic on the way is a mistake too, ours.
-fn compile(folder: &Folder, model: &Traced) -> Option<Mistake> {
-    let work = std::panic::AssertUnwindSafe(|| generate::compile(folder, model));
+fn compile(folder: &Folder, model: &Traced, decider: &mut Decider) -> Option<Mistake> {
+    let work = std::panic::AssertUnwindSafe(|| generate::compile(folder, model, decider));
     let message = match trace::quietly(work) {
         Ok(Ok(())) => return None,
         Ok(Err(error)) => error.to_string(),
@@ -48,7 +50,7 @@ fn compile(folder: &Folder, model: &Traced) -> Option<Mistake> {
         }
     };
     // Every bug of ours leaves what is needed to see it again; most write more than the graph.
-    let message = match message.starts_with(BUG) && !message.contains(".wrong.txt") {
+    let message = match message.starts_with(BUG) && !message.contains("wrong.txt") {
         true => generate::with_reproducer(folder, model, &model.graph.to_string(), &message),
         false => message,
     };
@@ -102,6 +104,7 @@ impl Compiler {
             luminal_core::mutant::selected()?;
         }
         native::watch();
+        tune::watch();
         if !luminal_core::compile::IS_OPTIMISED {
             println!(
                 "cargo::warning=luminal searches without optimisation, which is slow: put `[profile.dev.package.egg] \
@@ -110,6 +113,8 @@ impl Compiler {
             );
         }
         let folder = Folder::new(folder);
+        // What is wrong with decisions is wrong with every model: it is said at each.
+        let mut decider = Decider::new(folder.path());
         folder.list(&self.models)?;
         for (index, model) in self.models.iter().enumerate() {
             if self.models[..index].iter().any(|other| other.name == model.name) {
@@ -120,7 +125,10 @@ impl Compiler {
             if mistakes.is_empty() {
                 folder.write(model.name, "graph", &graph.to_string())?;
                 let traced = Traced { name: model.name.into(), graph };
-                mistakes.extend(compile(&folder, &traced));
+                mistakes.extend(match &mut decider {
+                    Ok(decider) => compile(&folder, &traced, decider),
+                    Err(error) => Some(Mistake { place: None, message: error.to_string() }),
+                });
             }
             folder.write(model.name, "errors", &files::mistakes(&mistakes))?;
             if !mistakes.is_empty() {
@@ -128,7 +136,10 @@ impl Compiler {
                 folder.write(model.name, "rs", "")?;
             }
         }
-        Ok(())
+        match decider {
+            Ok(decider) => folder.write("luminal", "lock", &decider.lock_text()),
+            Err(_) => Ok(()),
+        }
     }
 
     /// A mistake if another model has the same name.

@@ -67,6 +67,11 @@ pub(super) enum Failure {
     Rejected(Error),
 }
 
+/// The C compiler with the options of a version.
+pub(super) fn tool(version: &Version) -> Result<cc::Tool> {
+    compiler(version).try_get_compiler().map_err(|error| Error::new(error.to_string()))
+}
+
 /// Compiles one file.
 pub(super) fn compile(source: &Path, version: &Version) -> std::result::Result<Vec<PathBuf>, Failure> {
     compiler(version)
@@ -125,7 +130,7 @@ impl Loaded {
     pub fn new(objects: &[PathBuf], library: &Path, version: &Version) -> Result<Loaded> {
         let failed =
             |what: &str| Error::new(format!("cannot link {} to check it: {what}", library.display()));
-        let tool = compiler(version).try_get_compiler().map_err(|error| failed(&error.to_string()))?;
+        let tool = tool(version).map_err(|error| failed(&error.to_string()))?;
         // A library that is loaded must not be overwritten.
         let _ = std::fs::remove_file(library);
         let mut command = tool.to_command();
@@ -134,10 +139,15 @@ impl Loaded {
         if !output.status.success() {
             return Err(failed(&String::from_utf8_lossy(&output.stderr)));
         }
+        Loaded::open(library)
+    }
+
+    /// Loads a library of kernels.
+    pub fn open(library: &Path) -> Result<Loaded> {
         // SAFETY: the library holds kernels and nothing that runs when it is loaded.
-        let library =
-            unsafe { libloading::Library::new(library) }.map_err(|error| failed(&error.to_string()))?;
-        Ok(Loaded { library })
+        let opened = unsafe { libloading::Library::new(library) };
+        let failed = |error| Error::new(format!("cannot load {}: {error}", library.display()));
+        Ok(Loaded { library: opened.map_err(failed)? })
     }
 
     /// A kernel. It may be called while `self` is alive.

@@ -5,12 +5,15 @@
 mod assemble;
 pub mod check;
 mod join;
+mod judge;
+mod stopwatch;
 #[cfg(test)]
 mod tests;
 mod units;
 
 pub use assemble::grid;
-pub use units::{Unit, Units};
+pub use judge::{ByModel, Candidate, Judge, Outcome, Trial};
+pub use units::{Chosen, TRIAL, Tried, Unit, Units};
 
 use crate::error::{Error, Result};
 use crate::graph::{FreeDim, Graph};
@@ -21,6 +24,7 @@ use crate::search::{self, Found, lower, regions};
 use join::Join;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use stopwatch::{Stopwatch, Times};
 
 /// False if this crate was compiled without optimisation: then the search takes several times as long.
 pub const IS_OPTIMISED: bool = !matches!(env!("LUMINAL_CORE_OPT_LEVEL").as_bytes(), b"0");
@@ -46,11 +50,8 @@ pub struct Options {
 pub struct Compiled {
     /// Sizes known at run time only.
     pub free: Vec<FreeDim>,
-    /// For each distinct region of the model the chosen variant and its kernels as sets of terms, and how many regions
-    /// are like it.
-    pub found: Vec<(Found, usize)>,
-    /// The distinct regions as graphs, and the kernels of each: what was found for them.
-    pub regions: Vec<(Graph, lower::Program)>,
+    /// The distinct regions of the model.
+    pub regions: Vec<Region>,
     /// The kernels in index notation, with the tensors between them.
     pub program: lower::Program,
     /// The distinct kernels with their schedules and tile programs.
@@ -59,16 +60,39 @@ pub struct Compiled {
     pub plan: Plan,
 }
 
-/// Searches, schedules and plans a model.
+/// A distinct region of a model.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// What equal regions share.
+    pub hash: u128,
+    /// The chosen variant and its kernels as sets of terms.
+    pub found: Found,
+    /// How many regions of the model are like it.
+    pub times: usize,
+    /// What it computes.
+    pub graph: Graph,
+    /// Its kernels in index notation.
+    pub program: lower::Program,
+}
+
+/// Searches, schedules and plans a model; where there is a choice, the model of the machine decides.
 ///
 /// # Errors
 /// What the model asks for and kernels cannot do yet, or a bug of ours; the message says which.
 pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
+    compile_with(graph, options, &mut ByModel)
+}
+
+/// As [`compile`]; a judge decides.
+///
+/// # Errors
+/// As [`compile`], and what the judge cannot decide.
+pub fn compile_with(graph: &Graph, options: &Options, judge: &mut dyn Judge) -> Result<Compiled> {
     graph.verify().map_err(|e| Error::new(format!("the traced graph is not well formed: {e}")))?;
     let mut distinct: BTreeMap<u128, (usize, lower::Program)> = BTreeMap::new();
-    let mut searched = vec![];
-    let mut found: Vec<(Found, usize)> = vec![];
+    let mut found: Vec<Region> = vec![];
     let mut join = Join::new(graph);
+    let mut times = Times::default();
     for region in regions::cut(graph) {
         let hash = match planted!(RegionsAlike) {
             false => region.graph.stable_hash(),
@@ -81,26 +105,52 @@ pub fn compile(graph: &Graph, options: &Options) -> Result<Compiled> {
         let (number, program) = match distinct.entry(hash) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let options = search::Options { fuse: options.fuse, ..Default::default() };
-                let best = search::search(&region.graph, &options)?;
+                let best = search_region(&region.graph, options, judge, &mut times)?;
                 let program = lower::lower(&region.graph, &best, &lower::Options::default())?;
-                found.push((best, 0));
-                searched.push((region.graph.clone(), program.clone()));
+                found.push(Region {
+                    hash,
+                    found: best,
+                    times: 0,
+                    graph: region.graph.clone(),
+                    program: program.clone(),
+                });
                 new.insert((found.len() - 1, program))
             }
         };
-        found[*number].1 += 1;
+        found[*number].times += 1;
         join.add(&region, program)?;
     }
     let program = join.finish()?;
-    let units = units::schedule(graph, &program, options)?;
+    let units = units::schedule(graph, &program, options, judge)?;
     check::check_orders(graph, &program, &units).map_err(unsound)?;
     let plan = assemble::plan(graph, &program, &units, options)?;
     plan.check().map_err(unsound)?;
-    Ok(Compiled { free: graph.free.clone(), found, regions: searched, program, units, plan })
+    Ok(Compiled { free: graph.free.clone(), regions: found, program, units, plan })
 }
 
 /// A plan that a check refuses is a bug of ours, and the message says so.
 fn unsound(error: Error) -> Error {
     Error::new(format!("{BUG}: the plan that was made is not sound and was not used\n{error}"))
+}
+
+/// What a record holds of a region, or what a search finds.
+fn search_region(
+    region: &Graph,
+    options: &Options,
+    judge: &mut dyn Judge,
+    times: &mut Times,
+) -> Result<Found> {
+    let search_options = search::Options { fuse: options.fuse, ..Default::default() };
+    if !options.fuse {
+        return search::search(region, &search_options);
+    }
+    if let Some(recipe) = judge.partition(region)? {
+        let refused = |error| judge.unusable(&format!("region {:032x}", region.stable_hash()), &error);
+        return search::replay(region, &recipe, &search_options).map_err(refused);
+    }
+    if !judge.measures() {
+        return search::search(region, &search_options);
+    }
+    let mut clock = Stopwatch { graph: region, machine: &options.machine, judge, times };
+    search::search_with(region, &search_options, &mut clock)
 }

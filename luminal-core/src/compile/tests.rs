@@ -140,7 +140,7 @@ fn deep_models_take_the_whole_road() {
         ("deep vision", deep::vision(8, &[2, 3, 4], 2)),
     ] {
         let compiled = compile(&graph, &options(true)).unwrap();
-        assert!(compiled.found.len() > 1, "{name} is one region");
+        assert!(compiled.regions.len() > 1, "{name} is one region");
         assert!(compiled.units.list.len() < compiled.program.kernels.len(), "{name}: no kernel is shared");
         check(name, &graph, true);
     }

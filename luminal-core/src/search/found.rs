@@ -1,7 +1,7 @@
 //! What the search found: its text, and its execution by definition.
 
 use super::cascade::{FoldRun, derive};
-use super::partition::{Fused, When};
+use super::partition::{Cut, Effort, Fused, When};
 use super::term::{Buffers, Dag, Dense, Evaluator, Id, Precision};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -13,6 +13,8 @@ use std::fmt;
 pub struct Found {
     /// The chosen variant.
     pub dag: Dag,
+    /// Its number among the variants.
+    pub variant: usize,
     /// Its kernels in execution order: those at load first, each after what it reads. Roots that are leaves (an output
     /// that is an element of an input, a literal or a position) are no kernel's output.
     pub kernels: Vec<Fused>,
@@ -22,7 +24,35 @@ pub struct Found {
     pub log: Vec<String>,
 }
 
+/// The decisions of a search, to be recorded: with them the same result is there again without searching.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// The number of the variant.
+    pub variant: usize,
+    /// Its kernels in execution order.
+    pub kernels: Vec<Cut>,
+}
+
+/// A sentence about measurements, if there were any.
+pub(super) fn measured(effort: &Effort) -> Option<String> {
+    let percent = |gap: Option<f64>| gap.map_or("unknown".into(), |gap| format!("{:.1} %", gap * 100.0));
+    (effort.measured > 0).then(|| {
+        format!(
+            "  {} of {} candidate kernels measured; another plan may be better by {} as estimated, by {} as proved",
+            effort.measured,
+            effort.candidates,
+            percent(effort.estimated_gap),
+            percent(effort.proved_gap)
+        )
+    })
+}
+
 impl Found {
+    /// What to record.
+    pub fn recipe(&self) -> Recipe {
+        Recipe { variant: self.variant, kernels: self.kernels.iter().map(Cut::of).collect() }
+    }
+
     /// Runs the plan kernel by kernel on buffers only, folds in random blocks; adds the buffer of every root.
     ///
     /// `buffers` hold inputs, weights and states. This is for tests: it is as slow as the definition.

@@ -17,11 +17,11 @@ pub(crate) mod testing;
 mod tests;
 
 pub use crate::error::Error;
-pub use found::Found;
+pub use found::{Found, Recipe};
 
 use crate::error::Result;
 use crate::graph::Graph;
-use partition::{Machine, Partition};
+use partition::{Clock, Machine, NoClock, Partition};
 
 /// What the search may do.
 #[derive(Clone, Copy, Debug)]
@@ -55,33 +55,64 @@ impl Default for Options {
 /// # Errors
 /// What index expressions cannot say (reshapes of free dimensions, too many axes); the message says where.
 pub fn search(graph: &Graph, options: &Options) -> Result<Found> {
+    search_with(graph, options, &mut NoClock)
+}
+
+/// As [`search`], with a clock for kernels that plans differ in.
+///
+/// # Errors
+/// As [`search`], and what the clock finds wrong.
+pub fn search_with(graph: &Graph, options: &Options, clock: &mut dyn Clock) -> Result<Found> {
     let imported = import::import(graph)?;
     let mut log = imported.log;
     if !options.fuse {
         let Partition { kernels, bound, .. } = partition::separate(graph, &imported.dag, options.machine)?;
-        return Ok(Found { dag: imported.dag, kernels, bound, log });
+        return Ok(Found { dag: imported.dag, variant: 0, kernels, bound, log });
     }
-    let saturated = algebra::saturate(&imported.dag, options.algebra);
-    let variants = algebra::variants(&saturated, &imported.dag, options.variants);
+    let variants = variants(&imported.dag, options);
     let count = variants.len();
     let mut best: Option<(f64, Found)> = None;
-    for (number, dag) in variants.into_iter().enumerate() {
-        let Partition { kernels, bound, cost, explored } =
-            partition::partition(graph, &dag, options.machine, options.partition)?;
+    for (variant, dag) in variants.into_iter().enumerate() {
+        let Partition { kernels, bound, cost, explored, effort } =
+            partition::partition(graph, &dag, options.machine, options.partition, clock)?;
         log.push(format!(
             "variant {} of {count}: {} kernels, at least {:.3} us ({} states, {} candidate kernels)",
-            number + 1,
+            variant + 1,
             kernels.len(),
             bound * 1e6,
             explored.0,
             explored.1
         ));
+        log.extend(found::measured(&effort));
+        let cost = effort.seconds.unwrap_or(cost);
         // A tie goes to the earlier, which has less arithmetic.
         if best.as_ref().is_none_or(|best| cost < best.0 * (1.0 - 1e-9)) {
-            best = Some((cost, Found { dag, kernels, bound, log: Vec::new() }));
+            best = Some((cost, Found { dag, variant, kernels, bound, log: Vec::new() }));
         }
     }
     let (_, best) =
         best.ok_or_else(|| Error::new("the search found no program; please report this model"))?;
     Ok(Found { log, ..best })
+}
+
+/// What an earlier search of an equal graph found, without searching.
+///
+/// # Errors
+/// As [`search`]; or the recipe is not one of this graph.
+pub fn replay(graph: &Graph, recipe: &Recipe, options: &Options) -> Result<Found> {
+    let imported = import::import(graph)?;
+    let mut log = imported.log;
+    let number = recipe.variant;
+    let dag = variants(&imported.dag, options).into_iter().nth(number).ok_or_else(|| {
+        Error::new(format!("the recorded variant {} of the program does not exist", number + 1))
+    })?;
+    let Partition { kernels, bound, .. } = partition::replay(graph, &dag, options.machine, &recipe.kernels)?;
+    log.push(format!("variant {} and its {} kernels are recorded", recipe.variant + 1, kernels.len()));
+    Ok(Found { dag, variant: recipe.variant, kernels, bound, log })
+}
+
+/// Programs of equal meaning, the cheapest by count first; the one as written is always among them.
+fn variants(dag: &term::Dag, options: &Options) -> Vec<term::Dag> {
+    let saturated = algebra::saturate(dag, options.algebra);
+    algebra::variants(&saturated, dag, options.variants)
 }

@@ -12,6 +12,7 @@ use crate::kernel::inputs::{Fill, arguments};
 use crate::kernel::ir::{Expr, Kernel, Space};
 use crate::kernel::meaning::{self, Rounding, Values};
 use crate::kernel::sample::Sample;
+use crate::kernel::tile::Program;
 use crate::plan::KernelFn;
 
 /// What integer inputs are: also indices outside of every table, which kernels must take for its ends.
@@ -22,7 +23,7 @@ const MANY: f64 = 2e6;
 /// Special inputs are for the structure of a kernel, not for its size: there are fewer evaluations of each, and none where
 /// the arguments have more elements than this.
 pub(super) const FEW: f64 = 2.5e5;
-pub(super) const MOST_SPECIAL: usize = 1 << 22;
+pub(super) const MOST_SPECIAL: usize = 1 << 20;
 /// So many float arguments are masked, one after the other.
 const MOST_MASKED: usize = 6;
 
@@ -35,28 +36,77 @@ const MOST_MASKED: usize = 6;
 /// The first difference, with everything needed to see it again.
 pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, graph: &Graph, seed: u64) -> Result<Agreement> {
     let mut agreement = Agreement::default();
-    for (number, sizes) in free_sizes(graph)?.iter().enumerate() {
-        let special = if number == 0 { special(&unit.kernel) } else { vec![] };
-        let usual = [Fill::Mixed, Fill::Negative, Fill::WithNan].map(|fill| (fill, MANY));
-        for (fill, most) in usual.into_iter().chain(special.into_iter().map(|fill| (fill, FEW))) {
-            let seed = seed.wrapping_add(number as u64);
-            let sample = Sample::within(&unit.kernel, sizes, most, seed);
-            let case = Case { unit, fill, seed, sizes, sample };
-            // SAFETY: passed on.
-            agreement.merge(unsafe { case.run(function) }?);
-        }
+    // One after the other: large arguments need not be there for all at once.
+    for inputs in all_inputs(&unit.kernel, graph, seed)? {
+        let case = Case::new(&unit.kernel, inputs)?;
+        // SAFETY: passed on.
+        agreement.merge(unsafe { case.run(&unit.program, function) }?);
     }
     Ok(agreement)
 }
 
+/// What a kernel means for inputs of all kinds. Programs of all its schedules are compared with it.
+pub struct Expected {
+    cases: Vec<Case>,
+}
+
+impl Expected {
+    /// Evaluates the meaning, which is slow.
+    ///
+    /// # Errors
+    /// No free sizes satisfy the relations between them, or the kernel reads outside of its arguments.
+    pub fn new(kernel: &Kernel, graph: &Graph, seed: u64) -> Result<Expected> {
+        let inputs = all_inputs(kernel, graph, seed)?.into_iter();
+        let cases = inputs.map(|inputs| Case::new(kernel, inputs)).collect::<Result<_>>()?;
+        Ok(Expected { cases })
+    }
+
+    /// Runs a compiled program of the kernel and compares all that it writes.
+    ///
+    /// # Safety
+    /// `function` is compiled from the text of `program`.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub unsafe fn check(&self, program: &Program, function: KernelFn) -> Result<Agreement> {
+        let mut agreement = Agreement::default();
+        for case in &self.cases {
+            // SAFETY: passed on.
+            agreement.merge(unsafe { case.run(program, function) }?);
+        }
+        Ok(agreement)
+    }
+}
+
+/// What one run of a kernel starts from.
+#[derive(Clone, Debug)]
+struct Inputs {
+    fill: Fill,
+    seed: u64,
+    sizes: Vec<usize>,
+    /// Evaluations of an expression.
+    most: f64,
+}
+
+fn all_inputs(kernel: &Kernel, graph: &Graph, seed: u64) -> Result<Vec<Inputs>> {
+    let mut all = vec![];
+    for (number, sizes) in free_sizes(graph)?.into_iter().enumerate() {
+        let special = if number == 0 { special(kernel) } else { vec![] };
+        let usual = [Fill::Mixed, Fill::Negative, Fill::WithNan].map(|fill| (fill, MANY));
+        for (fill, most) in usual.into_iter().chain(special.into_iter().map(|fill| (fill, FEW))) {
+            all.push(Inputs { fill, seed: seed.wrapping_add(number as u64), sizes: sizes.clone(), most });
+        }
+    }
+    Ok(all)
+}
+
 /// Infinities and large numbers: bounds of free sizes are enough for these.
 fn special(kernel: &Kernel) -> Vec<Fill> {
-    let arguments = &kernel.buffers[..kernel.args];
     if elements(kernel) > MOST_SPECIAL {
         return vec![];
     }
     let read = |argument: &usize| kernel.defs().all(|def| def.dst != *argument);
-    let float = |argument: &usize| arguments[*argument].dtype.wide() == Dtype::F32;
+    let float = |argument: &usize| kernel.buffers[*argument].dtype.wide() == Dtype::F32;
     let masked = (0..kernel.args).filter(read).filter(float).take(MOST_MASKED).map(Fill::Masked);
     masked.chain([Fill::Large]).collect()
 }
@@ -85,56 +135,61 @@ pub(super) fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
     Ok(all)
 }
 
-struct Case<'a> {
-    unit: &'a Unit,
-    fill: Fill,
-    seed: u64,
-    sizes: &'a [usize],
-    sample: Sample,
+/// One run of a kernel.
+struct Case {
+    inputs: Inputs,
+    args: Vec<Values>,
+    meaning: Meaning,
 }
 
-impl Case<'_> {
+impl Case {
+    fn new(kernel: &Kernel, inputs: Inputs) -> Result<Case> {
+        let sample = Sample::within(kernel, &inputs.sizes, inputs.most, inputs.seed);
+        let args = arguments(kernel, inputs.fill, INTEGERS, inputs.seed);
+        let meaning = Meaning::new(kernel, &args, &inputs.sizes, &sample)
+            .map_err(|error| failed("a kernel", &inputs, &error.to_string()))?;
+        Ok(Case { inputs, args, meaning })
+    }
+
     /// # Safety
-    /// As [`check_kernel`].
-    unsafe fn run(&self, function: KernelFn) -> Result<Agreement> {
-        let program = &self.unit.program;
-        let kernel = &program.kernel;
-        let args = arguments(&self.unit.kernel, self.fill, INTEGERS, self.seed);
-        let meaning = Meaning::new(&self.unit.kernel, &args, self.sizes, &self.sample)
-            .map_err(|e| self.failed(&e.to_string()))?;
-        let mut memory = Memory::new(kernel, &args);
+    /// As [`Expected::check`].
+    unsafe fn run(&self, program: &Program, function: KernelFn) -> Result<Agreement> {
+        let (kernel, inputs) = (&program.kernel, &self.inputs);
+        let mut memory = Memory::new(kernel, &self.args);
         let pointers = memory.pointers();
-        let sizes: Vec<i64> = self.sizes.iter().map(|n| *n as i64).collect();
-        let blocks = program.blocks(self.sizes) as i64;
+        let sizes: Vec<i64> = inputs.sizes.iter().map(|n| *n as i64).collect();
+        let blocks = program.blocks(&inputs.sizes) as i64;
         // As threads may run them: later blocks first, so that none can use what one before it has left.
         for (begin, end) in [(blocks / 2, blocks), (0, blocks / 2)] {
             // SAFETY: one pointer for each argument, each to memory of the size that its storage needs; the sizes are
             // within their bounds; the function is a kernel of this program by the caller's promise.
             unsafe { function(pointers.as_ptr(), sizes.as_ptr(), begin, end) };
         }
+        let failed = |what: &str| failed(&format!("kernel {}", program.name), inputs, what);
         let mut agreement = Agreement::default();
         for argument in 0..kernel.args {
             let buffer = &kernel.buffers[argument];
             let written = kernel.defs().any(|def| def.dst == argument && buffer.space == Space::Global);
-            let values = memory.values(argument, buffer).map_err(|e| self.failed(&e.to_string()))?;
+            let values = memory.values(argument, buffer).map_err(|e| failed(&e.to_string()))?;
             if !written {
                 continue;
             }
-            let compared = match self.fill {
-                Fill::Large => compare_large(&values, &meaning.of(argument), meaning.terms),
-                _ => compare(&values, &meaning.of(argument), buffer.dtype, meaning.terms),
+            let (right, terms) = (self.meaning.of(argument), self.meaning.terms);
+            let compared = match inputs.fill {
+                Fill::Large => compare_large(&values, &right, terms),
+                _ => compare(&values, &right, buffer.dtype, terms),
             };
-            agreement.merge(compared.map_err(|e| self.failed(&format!("`{}`: {e}", buffer.name)))?);
+            agreement.merge(compared.map_err(|e| failed(&format!("`{}`: {e}", buffer.name)))?);
         }
         Ok(agreement)
     }
+}
 
-    fn failed(&self, what: &str) -> Error {
-        Error::new(format!(
-            "kernel {} disagrees with its meaning: {what}\ninputs: {:?}, seed {}, free sizes {:?}",
-            self.unit.program.name, self.fill, self.seed, self.sizes
-        ))
-    }
+fn failed(which: &str, inputs: &Inputs, what: &str) -> Error {
+    let Inputs { fill, seed, sizes, .. } = inputs;
+    Error::new(format!(
+        "{which} disagrees with its meaning: {what}\ninputs: {fill:?}, seed {seed}, free sizes {sizes:?}"
+    ))
 }
 
 /// What a kernel means for some arguments, with every rounding in doubt.
@@ -192,6 +247,6 @@ fn decides(kernel: &Kernel) -> bool {
 }
 
 /// Everything about a kernel that disagrees, for a report to the developers.
-pub fn reproducer(unit: &Unit, c_text: &str) -> String {
-    format!("kernel:\n{}\n\ntile program:\n{}\n\nC:\n{c_text}\n", unit.kernel, unit.program)
+pub fn reproducer(kernel: &Kernel, program: &Program, c_text: &str) -> String {
+    format!("kernel:\n{kernel}\n\ntile program:\n{program}\n\nC:\n{c_text}\n")
 }

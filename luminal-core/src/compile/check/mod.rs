@@ -8,7 +8,7 @@ mod orders;
 mod region;
 mod tiles;
 
-pub use kernel::{check_kernel, reproducer};
+pub use kernel::{Expected, check_kernel, reproducer};
 pub use model::check_model;
 pub use orders::check_orders;
 pub use region::check_region;

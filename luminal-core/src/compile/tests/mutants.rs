@@ -309,7 +309,7 @@ fn regions_show_what_is_wrong_before_there_is_code() {
         let check = || {
             let compiled = compile(&graph, &options(true)).unwrap();
             let regions = compiled.regions.iter();
-            regions.map(|(graph, program)| check_region(graph, program, 9)).collect::<Result<Vec<_>>>()
+            regions.map(|region| check_region(&region.graph, &region.program, 9)).collect::<Result<Vec<_>>>()
         };
         let compared = mutant::with(None, check).unwrap_or_else(|e| panic!("{}: {e}", mutant.name()));
         assert!(compared.iter().all(Option::is_some), "{} is too large", mutant.name());

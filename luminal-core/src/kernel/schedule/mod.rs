@@ -6,6 +6,7 @@ mod machine;
 mod nests;
 #[cfg(test)]
 mod tests;
+mod text;
 mod wish;
 
 pub use candidates::{best, candidates};

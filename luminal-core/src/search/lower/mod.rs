@@ -105,7 +105,17 @@ pub(crate) fn order(program: &mut Program) {
     }
 }
 
-fn cone(graph: &Graph, dag: &Dag, values: &mut Values, fused: &Fused, options: &Options) -> Result<Lowered> {
+/// One kernel of what the search found; its tensors are added to `values`.
+///
+/// # Errors
+/// As [`lower`].
+pub fn cone(
+    graph: &Graph,
+    dag: &Dag,
+    values: &mut Values,
+    fused: &Fused,
+    options: &Options,
+) -> Result<Lowered> {
     let mut builder = Builder::new(graph, dag, values, &fused.set);
     let cone = Cone::new(dag, &fused.set, &fused.outputs);
     let fold = fold::choose(&cone, fused.fold, options);

@@ -2,6 +2,7 @@
 
 use super::cones::Candidate;
 use super::form::Form;
+use super::lazy::{Clock, Effort, cheapest};
 use super::machine::{Machine, Work};
 use super::phases::Phases;
 use super::problem::Problem;
@@ -77,6 +78,8 @@ pub struct Partition {
     pub cost: f64,
     /// States and candidate kernels that were looked at, for reports.
     pub explored: (usize, usize),
+    /// What was measured of the kernels of a run.
+    pub effort: Effort,
 }
 
 /// The two partition problems of a DAG.
@@ -125,21 +128,36 @@ impl<'a> Problems<'a> {
     }
 }
 
-/// The best plan by bound, or one kernel for each operation where there are more states than the limit.
+/// The best plan by time and bound, or one kernel for each operation where there are more states than the limit.
 ///
 /// # Errors
 /// A bug of the partition: the plan it found is not executable.
-pub fn partition(graph: &Graph, dag: &Dag, machine: Machine, limits: Limits) -> Result<Partition> {
+pub fn partition(
+    graph: &Graph,
+    dag: &Dag,
+    machine: Machine,
+    limits: Limits,
+    clock: &mut dyn Clock,
+) -> Result<Partition> {
     let problems = Problems::new(graph, dag, machine);
     let mut kernels = Vec::new();
+    let mut effort = Effort::default();
     let mut explored = (0, 0);
     for (problem, when) in [(&problems.load, When::Load), (&problems.run, When::Run)] {
         let candidates = problem.candidates(limits.cones);
         let space = Space::new(problem, &candidates, limits.states);
         explored.0 += space.states.len();
         explored.1 += space.steps.len();
-        match space.solve(|step| step.cost) {
-            Some((_, path)) => {
+        // What is computed once, at load, is not worth measuring.
+        let found = match when {
+            When::Load => space.solve(|step| step.cost).map(|(_, path)| (path, Effort::default())),
+            When::Run => cheapest(problem, &space, clock)?,
+        };
+        match found {
+            Some((path, spent)) => {
+                if when == When::Run {
+                    effort = spent;
+                }
                 for step in path.into_iter().map(|step| &space.steps[step]) {
                     kernels.push(fused(problem, step.kernel, &step.outputs, when));
                 }
@@ -147,7 +165,7 @@ pub fn partition(graph: &Graph, dag: &Dag, machine: Machine, limits: Limits) -> 
             None => kernels.extend(one_for_each(problem, when)?),
         }
     }
-    finish(dag, kernels, explored)
+    Ok(Partition { effort, ..finish(dag, kernels, explored)? })
 }
 
 /// One kernel for each operation; the product of a contraction stays with its sum, and padding with what reads it.
@@ -279,5 +297,5 @@ pub(super) fn finish(dag: &Dag, kernels: Vec<Fused>, explored: (usize, usize)) -
     }
     let runs = || kernels.iter().filter(|kernel| kernel.when == When::Run);
     let (bound, cost) = (runs().map(|kernel| kernel.bound).sum(), runs().map(|kernel| kernel.cost).sum());
-    Ok(Partition { kernels, bound, cost, explored })
+    Ok(Partition { kernels, bound, cost, explored, effort: Effort::default() })
 }

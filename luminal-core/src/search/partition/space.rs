@@ -92,8 +92,12 @@ impl<'c> Space<'c> {
 
     /// The cheapest plan under a cost of each step, in the order of execution.
     pub fn solve(&self, cost: impl Fn(&Step) -> f64) -> Option<(f64, Vec<usize>)> {
+        self.shortest(&self.steps.iter().map(cost).collect::<Vec<_>>())
+    }
+
+    /// As [`Space::solve`], with the cost of each step in the order of `steps`.
+    pub fn shortest(&self, costs: &[f64]) -> Option<(f64, Vec<usize>)> {
         let end = self.end?;
-        let costs: Vec<f64> = self.steps.iter().map(cost).collect();
         let mut best: Vec<Option<(f64, usize)>> = vec![None; self.states.len()];
         let mut done = vec![false; self.states.len()];
         best[end] = Some((0.0, usize::MAX));

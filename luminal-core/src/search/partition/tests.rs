@@ -105,7 +105,7 @@ fn random_plan(g: &Graph, dag: &Dag, seed: u64) -> Found {
         }
     }
     let Partition { kernels, bound, .. } = finish(dag, kernels, (0, 0)).unwrap();
-    Found { dag: dag.clone(), kernels, bound, log: Vec::new() }
+    Found { dag: dag.clone(), variant: 0, kernels, bound, log: Vec::new() }
 }
 
 #[test]
