@@ -23,7 +23,7 @@ pub fn scores(x: Tensor<(D<2>, D<4>)>, net: &Net) -> Tensor<(D<2>, D<3>)> {
 "#;
 
 const TWO_LAYERS: &str = r#"
-use luminal::{D, Linear, Module, Tensor, model};
+use luminal::{Axis, D, Linear, Module, Tensor, model};
 
 #[derive(Module)]
 pub struct Net {
@@ -33,7 +33,7 @@ pub struct Net {
 
 #[model]
 pub fn scores(x: Tensor<(D<20>, D<4>)>, net: &Net) -> Tensor<(D<20>, D<3>)> {
-    net.second.forward(net.first.forward(x).relu())
+    net.second.forward(net.first.forward(x).relu()).softmax(Axis::<1>).softmax(Axis::<0>)
 }
 "#;
 

@@ -79,7 +79,7 @@ mod table {
         GuardMissing "guard-missing" in "search/lower/expr.rs": "a load outside its tensor is not guarded";
         GuardTaken "guard-taken" in "search/lower/expr.rs": "a mask narrower than its tensor is taken for the guard of a load";
         SelectProduct "select-product" in "search/lower/expr.rs": "a selection is a product with 0 or 1";
-        OrderReversed "order-reversed" in "search/lower/mod.rs": "kernels run in the order in which they were found, backwards";
+        OrderReversed "order-reversed" in "compile/join.rs": "kernels run in reverse order";
         MaxFromZero "max-from-zero" in "kernel/lower/nest.rs": "a maximum starts from 0";
         TailUnmasked "tail-unmasked" in "kernel/lower/nest.rs": "the lanes behind the end of an axis are not masked";
         TailLost "tail-lost" in "kernel/lower/nest.rs": "what does not fill a tile is left out";

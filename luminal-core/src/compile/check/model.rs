@@ -42,14 +42,14 @@ pub fn check_model(
         // NaN comes last: a state may keep it for ever.
         runs.extend([(&small, Inputs::Negative), (&small, Inputs::WithNan)]);
     }
-    for (number, (free, inputs)) in runs.into_iter().enumerate() {
-        let mut feeds = inputs.feeds(graph, free, seed + 1 + number as u64)?;
+    for (number, (free, kind)) in runs.into_iter().enumerate() {
+        let mut feeds = kind.feeds(graph, free, seed + 1 + number as u64)?;
         for (name, tensor) in params_of(graph, &weights).chain(states.iter()) {
             feeds.insert(name.clone(), tensor.clone());
         }
         let expected = match reference::run(graph, &feeds, free) {
             // An index that is computed from what is NaN now may be outside of its table.
-            Err(_) if inputs == Inputs::WithNan => continue,
+            Err(_) if kind == Inputs::WithNan => continue,
             expected => expected?,
         };
         let inputs: Vec<(Vec<u8>, &[usize])> =
@@ -63,7 +63,7 @@ pub fn check_model(
             reference::compare(tensor, &computed, tolerance_of(graph, tensor)).map_err(|e| {
                 let name = &graph.outputs[position].0;
                 Error::new(format!(
-                    "`{}`, output {name}, inputs {inputs:?}, free sizes {free:?}, seed {seed}: {e}",
+                    "`{}`, output {name}, inputs {kind:?}, free sizes {free:?}, seed {seed}: {e}",
                     plan.model
                 ))
             })?;
