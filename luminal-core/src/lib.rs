@@ -30,4 +30,6 @@ pub mod kernel;
 #[cfg(feature = "build")]
 pub mod lock;
 #[cfg(feature = "build")]
+pub mod mutant;
+#[cfg(feature = "build")]
 pub mod search;

@@ -1,6 +1,7 @@
 //! Deriving a fold, or the reason why there is none.
 
 use crate::dtype::Dtype;
+use crate::mutant::planted;
 use crate::search::term::{AxisSet, Dag, I32, Id, Term};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -224,6 +225,10 @@ impl View<'_> {
             Term::Select([mask, fill, value]) if !self.depends(*mask) && zero(*fill) => {
                 self.factors(*value, deferred, exponent)
             }
+            _ if planted!(DeferStream) => {
+                deferred.push(id);
+                Ok(())
+            }
             _ => Err(format!("a factor mixes the stream and an earlier result: {}", self.dag.show(id, 3))),
         }
     }
@@ -294,7 +299,7 @@ impl View<'_> {
                     distance <= SAME_FACTOR * product.coefficient.abs() && product.factors == wanted.factors
                 })
             };
-            if !wanted.iter().all(found) {
+            if !wanted.iter().all(found) && !planted!(PairingUnchecked) {
                 return Err(format!(
                     "a maximum does not meet its own body in {}",
                     self.dag.show(exponential, 4)

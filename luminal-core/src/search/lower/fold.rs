@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::graph::{Reduce, Unary};
 use crate::kernel::expr;
 use crate::kernel::ir::{Affine, AxisId, Binary, BufferId, Def, E, Expr, Index, Item};
+use crate::mutant::planted;
 use std::rc::Rc;
 
 /// The fold of a kernel, if its axis is long enough and all its laws can be streamed in blocks.
@@ -90,7 +91,9 @@ impl<'a> Streamed<'a> {
             let (buffer, axes) = builder.local(free, dtype);
             let before = self.is_needed(cone, number).then(|| builder.local(free, dtype).0);
             let op = if component.maximum { Reduce::Max } else { Reduce::Sum };
-            define(builder, buffer, &axes, Rc::new(expr::identity(op, dtype)));
+            if !planted!(StateNotReset) {
+                define(builder, buffer, &axes, Rc::new(expr::identity(op, dtype)));
+            }
             states.push(State { buffer, axes, before });
         }
         states
@@ -117,7 +120,7 @@ impl<'a> Streamed<'a> {
     ) -> Result<()> {
         let component = &self.fold.components[number];
         let state = &states[number];
-        if let Some(before) = state.before {
+        if let (Some(before), false) = (state.before, planted!(RepairStale)) {
             define(builder, before, &state.axes, load(state.buffer, &state.axes));
         }
         for deferred in &component.deferred {
@@ -126,7 +129,7 @@ impl<'a> Streamed<'a> {
         defs::shared(cone, component.reduction, builder)?;
         let own = load(state.buffer, &state.axes);
         let init = match &component.law {
-            Law::Exp(products) => {
+            Law::Exp(products) if !planted!(RepairMissing) => {
                 let ratio = self.repair(cone, builder, products, states, number, repairs, true)?;
                 binary(Binary::Mul, &own, &ratio)
             }
@@ -152,6 +155,9 @@ impl<'a> Streamed<'a> {
             epilogue: None,
             pre: vec![],
         }));
+        if let (Some(before), true) = (state.before, planted!(RepairStale)) {
+            define(builder, before, &state.axes, load(state.buffer, &state.axes));
+        }
         let running = self.value(builder, number, states)?;
         builder.replace(component.reduction, guarded(component.maximum, &running));
         Ok(())
@@ -192,14 +198,17 @@ impl<'a> Streamed<'a> {
         for (reduction, current) in changed {
             builder.replace(reduction, current);
         }
+        let (new, old) = if planted!(RepairInverted) { (old, new) } else { (new, old) };
         let difference = binary(Binary::Sub, &new, &old);
         let (ratio, nothing) = match exponential {
             true => (Rc::new(Expr::Unary(Unary::Exp2, difference)), 1.0),
             false => (difference, 0.0),
         };
         let value = match empty {
-            Some(empty) => Rc::new(Expr::Select(empty, Rc::new(Expr::Float(nothing)), ratio)),
-            None => ratio,
+            Some(empty) if !planted!(EmptyRepaired) => {
+                Rc::new(Expr::Select(empty, Rc::new(Expr::Float(nothing)), ratio))
+            }
+            _ => ratio,
         };
         // Kept: several running values use it, and each would compute it again for every position of its own axes.
         let free =
@@ -264,7 +273,7 @@ fn below_all(value: &E) -> E {
 /// A maximum that no element has reached is read as 0: the difference of two infinities is NaN, and what is -inf must
 /// count as nothing.
 fn guarded(maximum: bool, value: &E) -> E {
-    match maximum {
+    match maximum && !planted!(EmptyUnguarded) {
         true => Rc::new(Expr::Select(below_all(value), Rc::new(Expr::Float(0.0)), Rc::clone(value))),
         false => Rc::clone(value),
     }

@@ -16,6 +16,7 @@ use super::term::{Dag, Id, Term};
 use crate::error::Result;
 use crate::graph::{Graph, NodeId, Op};
 use crate::kernel::ir::Kernel;
+use crate::mutant::planted;
 use defs::Cone;
 use expr::Builder;
 use std::collections::BTreeMap;
@@ -99,7 +100,8 @@ pub(crate) fn order(program: &mut Program) {
             !reads.into_iter().any(|(value, _)| late(value))
         });
         // A cycle cannot be; if there were one, the check of the plan would name it.
-        program.kernels.push(left.remove(ready.unwrap_or(0)));
+        let next = if planted!(OrderReversed) { left.len() - 1 } else { ready.unwrap_or(0) };
+        program.kernels.push(left.remove(next));
     }
 }
 
