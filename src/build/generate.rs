@@ -40,7 +40,7 @@ pub(super) fn compile(folder: &Folder, model: &Traced, decider: &mut Decider) ->
     }
     let ptx = cuda(folder, model, &mut compiled)?;
     folder.write(&model.name, "ptx", &ptx)?;
-    folder.write(&model.name, "kernels.txt", &report(&compiled, decider.remark()))?;
+    folder.write(&model.name, "kernels.txt", &report(&compiled, decider.remark(&compiled)))?;
     let objects = native(folder, model, &mut compiled)?;
     compiled.plan.ptx = ptx.into();
     let symbols: Vec<Vec<(Isa, String)>> = compiled.plan.kernels.iter().map(symbols).collect();

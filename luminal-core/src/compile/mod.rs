@@ -4,6 +4,7 @@
 
 mod assemble;
 pub mod check;
+mod correlation;
 mod join;
 mod judge;
 mod stopwatch;

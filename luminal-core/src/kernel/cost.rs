@@ -11,6 +11,7 @@
 
 use super::expr;
 use super::ir::{AxisId, Binary, Buffer, BufferId, Def, Digit, E, Expr, Index, Kernel, Space};
+use super::layout::LayoutDigit;
 use super::schedule::Machine;
 use super::tile::{Accumulator, For, Program, Stmt, Tile, Var};
 use crate::dtype::Dtype;
@@ -26,15 +27,35 @@ const BLOCK_CYCLES: f64 = 20.0;
 
 /// Seconds for one launch on one core, free sizes at their bound.
 pub fn predict(program: &Program, machine: &Machine) -> f64 {
+    predict_with(program, machine, &Uses::new(&program.kernel))
+}
+
+/// How the definitions of a kernel use its buffers, under any schedule.
+pub struct Uses {
+    /// For each buffer how many of its elements they can reach at most.
+    touched: Vec<usize>,
+    /// For each buffer how many read it.
+    readers: Vec<usize>,
+}
+
+impl Uses {
+    /// The uses of a kernel.
+    pub fn new(kernel: &Kernel) -> Uses {
+        Uses { touched: touched(kernel), readers: readers(kernel) }
+    }
+}
+
+/// As [`predict`], for several programs of one kernel.
+pub fn predict_with(program: &Program, machine: &Machine, uses: &Uses) -> f64 {
     let blocks: f64 = program
         .grid
         .iter()
         .map(|b| (program.kernel.axes[b.axis].max as f64 / b.size as f64).ceil())
         .product();
-    let walk = Walk { program, machine, readers: readers(program) };
+    let walk = Walk { program, machine, readers: &uses.readers };
     let cycles = walk.statements(&program.body, &[]);
     let compute = blocks * (cycles + BLOCK_CYCLES);
-    let memory = memory_cycles(program, machine);
+    let memory = memory_cycles(program, machine, &uses.touched);
     (compute.max(memory) + 0.3 * compute.min(memory)) / (machine.ghz * 1e9)
 }
 
@@ -46,11 +67,11 @@ pub fn imbalance(program: &Program, machine: &Machine) -> f64 {
     (rounds * machine.threads) as f64 / blocks as f64
 }
 
-fn memory_cycles(program: &Program, machine: &Machine) -> f64 {
+fn memory_cycles(program: &Program, machine: &Machine, touched: &[usize]) -> f64 {
     let mut cycles = 0.0;
-    for (buffer, touched) in program.kernel.buffers[..program.kernel.args].iter().zip(touched(program)) {
+    for (buffer, touched) in program.kernel.buffers[..program.kernel.args].iter().zip(touched) {
         // A gather reads some rows of its table.
-        let bytes = (buffer.len().min(touched) * buffer.dtype.bytes()) as f64;
+        let bytes = (buffer.len().min(*touched) * buffer.dtype.bytes()) as f64;
         cycles += bytes / level_bandwidth(machine, bytes);
     }
     cycles
@@ -68,8 +89,7 @@ fn values(kernel: &Kernel) -> impl Iterator<Item = (&Def, &E)> {
 }
 
 /// For each buffer how many of its elements definitions can reach at most.
-fn touched(program: &Program) -> Vec<usize> {
-    let kernel = &program.kernel;
+fn touched(kernel: &Kernel) -> Vec<usize> {
     let mut touched = vec![0usize; kernel.buffers.len()];
     let points = |axes: &mut dyn Iterator<Item = AxisId>| {
         axes.map(|axis| kernel.axes[axis].max).fold(1, usize::saturating_mul)
@@ -88,9 +108,9 @@ fn touched(program: &Program) -> Vec<usize> {
 }
 
 /// For each buffer how many definitions read it.
-fn readers(program: &Program) -> Vec<usize> {
-    let mut found: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); program.kernel.buffers.len()];
-    for (def, value) in values(&program.kernel) {
+fn readers(kernel: &Kernel) -> Vec<usize> {
+    let mut found: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); kernel.buffers.len()];
+    for (def, value) in values(kernel) {
         let place = std::ptr::from_ref(def) as usize;
         expr::for_each_load(value, &mut |buffer, _, _| {
             found[buffer].insert(place);
@@ -124,7 +144,7 @@ struct Walk<'a> {
     program: &'a Program,
     machine: &'a Machine,
     /// For each buffer how many definitions read it.
-    readers: Vec<usize>,
+    readers: &'a [usize],
 }
 
 impl Walk<'_> {
@@ -320,18 +340,13 @@ impl Walk<'_> {
 
     /// Instructions for a value: each node once for each register along its own axes.
     fn work(&self, tile: &Tile, value: &E, acc: &[AxisId]) -> Work {
-        let mut axes: HashMap<*const Expr, BTreeSet<AxisId>> = HashMap::new();
-        let mut work = Work::default();
-        expr::for_each(value, &mut |node| {
-            let own = expr_axes(node, acc, &axes);
-            let count: f64 = own.iter().map(|a| tile.layout.registers(*a) as f64).product();
-            let lanes = own.iter().any(|a| tile.layout.has_lanes(*a));
-            let (arithmetic, loads) = self.node(tile, node, lanes);
-            work.arithmetic += count * arithmetic;
-            work.loads += count * loads;
-            axes.insert(Rc::as_ptr(node), own);
-        });
-        work
+        let along = |axis: &(AxisId, Vec<LayoutDigit>)| {
+            (axis.0, tile.layout.registers(axis.0) as f64, tile.layout.has_lanes(axis.0))
+        };
+        let axes = tile.layout.0.iter().map(along).collect();
+        let mut sum = WorkSum { walk: self, tile, acc, axes, known: HashMap::new(), work: Work::default() };
+        sum.add(value);
+        sum.work
     }
 
     /// Arithmetic and loads of one node in one register.
@@ -384,22 +399,58 @@ impl Walk<'_> {
     }
 }
 
-/// The axes of a node whose operands are known.
-fn expr_axes(node: &E, acc: &[AxisId], known: &HashMap<*const Expr, BTreeSet<AxisId>>) -> BTreeSet<AxisId> {
-    let mut own: BTreeSet<AxisId> = BTreeSet::new();
-    for operand in expr::operands(node) {
-        own.extend(&known[&Rc::as_ptr(operand)]);
+/// Adds up the work of the nodes of a value.
+struct WorkSum<'a> {
+    walk: &'a Walk<'a>,
+    tile: &'a Tile,
+    /// The axes of [`Expr::Acc`].
+    acc: &'a [AxisId],
+    /// The axes of the tile that have more than one position, with their registers, and whether lanes lie along them.
+    axes: Vec<(AxisId, f64, bool)>,
+    /// The axes of nodes that are met again, as bits in the order of `axes`.
+    known: HashMap<*const Expr, u64>,
+    work: Work,
+}
+
+impl WorkSum<'_> {
+    fn bits(&self, axes: impl Iterator<Item = AxisId>) -> u64 {
+        let bit = |axis| self.axes.iter().position(|known| known.0 == axis).map_or(0, |place| 1 << place);
+        axes.fold(0, |bits, axis| bits | bit(axis))
     }
-    match &**node {
-        Expr::Position(at) | Expr::NotNegative(at) => own.extend(at.terms.iter().map(|t| t.0)),
-        Expr::Load { index, guards, .. } => {
-            own.extend(index_axes(index));
-            own.extend(guards.iter().flat_map(|g| g.at.terms.iter().map(|t| t.0)));
+
+    /// Adds a node and those below it, each once; its axes.
+    fn add(&mut self, node: &E) -> u64 {
+        let shared = Rc::strong_count(node) > 1;
+        if let Some(known) = shared.then(|| self.known.get(&Rc::as_ptr(node))).flatten() {
+            return *known;
         }
-        Expr::Acc => own.extend(acc),
-        _ => {}
+        let bits = match &**node {
+            Expr::Unary(_, x) | Expr::Cast(_, x) => self.add(x),
+            Expr::Binary(_, x, y) => self.add(x) | self.add(y),
+            Expr::Select(c, x, y) => self.add(c) | self.add(x) | self.add(y),
+            Expr::Position(at) | Expr::NotNegative(at) => self.bits(at.terms.iter().map(|t| t.0)),
+            Expr::Load { index, guards, .. } => {
+                let guards = self.bits(guards.iter().flat_map(|g| g.at.terms.iter().map(|t| t.0)));
+                let of = |this: &mut Self, index: &Index| match index {
+                    Index::Affine(at) => this.bits(at.terms.iter().map(|t| t.0)),
+                    Index::Value(e) => this.add(e),
+                };
+                index.iter().fold(guards, |bits, index| bits | of(self, index))
+            }
+            Expr::Acc => self.bits(self.acc.iter().copied()),
+            Expr::Float(_) | Expr::Int(_) | Expr::Long(_) | Expr::Bool(_) | Expr::Size(_) => 0,
+        };
+        let own = || self.axes.iter().enumerate().filter(|(place, _)| bits >> place & 1 == 1).map(|(_, a)| a);
+        let count: f64 = own().map(|axis| axis.1).product();
+        let lanes = own().any(|axis| axis.2);
+        let (arithmetic, loads) = self.walk.node(self.tile, node, lanes);
+        self.work.arithmetic += count * arithmetic;
+        self.work.loads += count * loads;
+        if shared {
+            self.known.insert(Rc::as_ptr(node), bits);
+        }
+        bits
     }
-    own
 }
 
 /// Distance in elements of neighbours along an axis; computed indices do not count.
@@ -425,13 +476,13 @@ fn constants(value: &E) -> f64 {
 }
 
 fn index_axes(index: &[Index]) -> Vec<AxisId> {
-    let mut axes: Vec<AxisId> = index
-        .iter()
-        .flat_map(|i| match i {
-            Index::Affine(at) => at.terms.iter().map(|t| t.0).collect::<Vec<_>>(),
-            Index::Value(e) => expr::axes(e, &[]).into_iter().collect(),
-        })
-        .collect();
+    let mut axes: Vec<AxisId> = Vec::with_capacity(index.len());
+    for i in index {
+        match i {
+            Index::Affine(at) => axes.extend(at.terms.iter().map(|t| t.0)),
+            Index::Value(e) => axes.extend(expr::axes(e, &[])),
+        }
+    }
     axes.sort();
     axes.dedup();
     axes

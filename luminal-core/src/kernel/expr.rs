@@ -9,11 +9,17 @@ use std::rc::Rc;
 /// Calls `visit` once for each node of a shared expression, operands first.
 pub fn for_each<'a>(expr: &'a E, visit: &mut dyn FnMut(&'a E)) {
     fn walk<'a>(expr: &'a E, seen: &mut HashSet<*const Expr>, visit: &mut dyn FnMut(&'a E)) {
-        if !seen.insert(Rc::as_ptr(expr)) {
+        // What has one owner is met once.
+        if Rc::strong_count(expr) > 1 && !seen.insert(Rc::as_ptr(expr)) {
             return;
         }
-        for operand in operands(expr) {
-            walk(operand, seen, visit);
+        match &**expr {
+            Expr::Unary(_, x) | Expr::Cast(_, x) => walk(x, seen, visit),
+            Expr::Binary(_, x, y) => {
+                walk(x, seen, visit);
+                walk(y, seen, visit);
+            }
+            _ => operands(expr).into_iter().for_each(|operand| walk(operand, seen, visit)),
         }
         visit(expr);
     }

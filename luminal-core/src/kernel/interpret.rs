@@ -1,14 +1,16 @@
 //! Tile programs, run directly: registers, lanes, masks and scratch as [`super::tile`] defines them. It checks
 //! lowering against [`super::meaning`] without a compiler; no renderer takes part.
 
+use super::expr::operands;
 use super::ir::{Affine, AxisId, Buffer, BufferId, E, Expr, Index, Space};
 use super::layout::{Slot, register};
-use super::meaning::{Rounding, Scalar, Values, binary, cast, unary};
+use super::meaning::{Known, Rounding, Scalar, Values, binary, cast, unary};
 use super::tile::{Accumulator, Bound, For, Level, Program, Stmt, Tile, Var};
 use crate::error::{Error, Result};
 use crate::graph::Reduce;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Elements in the order of the buffer's storage; padding is zero.
 pub fn to_storage(buffer: &Buffer, values: &Values) -> Values {
@@ -323,7 +325,25 @@ impl<'a> Machine<'a> {
     }
 
     fn eval(&self, value: &E, point: &Point<'_>) -> Result<Scalar> {
+        self.eval_once(value, point, &mut Known::new())
+    }
+
+    /// What is shared is evaluated once: as a tree, a deep expression has more nodes than can be visited.
+    fn eval_once(&self, value: &E, point: &Point<'_>, known: &mut Known) -> Result<Scalar> {
+        if Rc::strong_count(value) == 1 || operands(value).is_empty() {
+            return self.eval_node(value, point, known);
+        }
+        if let Some(known) = known.get(&Rc::as_ptr(value)) {
+            return Ok(*known);
+        }
+        let result = self.eval_node(value, point, known)?;
+        known.insert(Rc::as_ptr(value), result);
+        Ok(result)
+    }
+
+    fn eval_node(&self, value: &E, point: &Point<'_>, known: &mut Known) -> Result<Scalar> {
         let rounding = Rounding::F32;
+        let mut eval = |x: &E| self.eval_once(x, point, known);
         Ok(match &**value {
             Expr::Float(x) => Scalar::Float(f64::from(*x)),
             Expr::Int(x) => Scalar::Int(*x),
@@ -347,13 +367,16 @@ impl<'a> Machine<'a> {
                     self.accumulators.get(&key).ok_or_else(|| Error::new("a reduction has no result"))?;
                 lanes[point.lane].ok_or_else(|| Error::new("a lane that is off is read"))?
             }
-            Expr::Unary(op, x) => unary(*op, self.eval(x, point)?, rounding),
-            Expr::Binary(op, x, y) => binary(*op, self.eval(x, point)?, self.eval(y, point)?, rounding),
-            Expr::Select(c, x, y) => match self.eval(c, point)? {
-                Scalar::Bool(true) => self.eval(x, point)?,
-                _ => self.eval(y, point)?,
+            Expr::Unary(op, x) => unary(*op, eval(x)?, rounding),
+            Expr::Binary(op, x, y) => {
+                let (x, y) = (eval(x)?, eval(y)?);
+                binary(*op, x, y, rounding)
+            }
+            Expr::Select(c, x, y) => match eval(c)? {
+                Scalar::Bool(true) => eval(x)?,
+                _ => eval(y)?,
             },
-            Expr::Cast(to, x) => cast(*to, self.eval(x, point)?, rounding),
+            Expr::Cast(to, x) => cast(*to, eval(x)?, rounding),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The meaning of a kernel: its definitions evaluated point by point, no schedule involved. Slow and obvious.
 
-use super::expr;
+use super::expr::{self, operands};
 use super::ir::{Affine, AxisId, Binary, Def, E, Expr, Index, Item, Kernel};
 use super::sample::Sample;
 use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
@@ -8,8 +8,13 @@ use crate::error::{Error, Result};
 use crate::graph::{Reduce, Unary};
 use crate::reference::scalar::{mod_i32, mod_i64};
 use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 pub use super::values::{Scalar, Values};
+
+/// Shared parts of an expression that are evaluated already.
+pub(super) type Known = HashMap<*const Expr, Scalar>;
 
 /// How floats are rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -335,7 +340,25 @@ impl State<'_> {
     }
 
     fn eval(&self, value: &E, position: &[i64], acc: Option<Scalar>) -> Scalar {
+        self.eval_once(value, position, acc, &mut Known::new())
+    }
+
+    /// What is shared is evaluated once: as a tree, a deep expression has more nodes than can be visited.
+    fn eval_once(&self, value: &E, position: &[i64], acc: Option<Scalar>, known: &mut Known) -> Scalar {
+        if Rc::strong_count(value) == 1 || operands(value).is_empty() {
+            return self.eval_node(value, position, acc, known);
+        }
+        if let Some(known) = known.get(&Rc::as_ptr(value)) {
+            return *known;
+        }
+        let result = self.eval_node(value, position, acc, known);
+        known.insert(Rc::as_ptr(value), result);
+        result
+    }
+
+    fn eval_node(&self, value: &E, position: &[i64], acc: Option<Scalar>, known: &mut Known) -> Scalar {
         let affine = |at: &Affine| at.eval(position);
+        let mut eval = |x: &E| self.eval_once(x, position, acc, known);
         match &**value {
             Expr::Float(x) => Scalar::Float(f64::from(*x)),
             Expr::Int(x) => Scalar::Int(*x),
@@ -352,7 +375,7 @@ impl State<'_> {
                     .iter()
                     .map(|i| match i {
                         Index::Affine(at) => affine(at),
-                        Index::Value(e) => i64::from(self.eval(e, position, acc).int()),
+                        Index::Value(e) => i64::from(eval(e).int()),
                     })
                     .collect();
                 match self.place(*buffer, &index) {
@@ -361,16 +384,17 @@ impl State<'_> {
                 }
             }
             Expr::Acc => acc.expect("the reduced value occurs in epilogues only"),
-            Expr::Unary(op, x) => unary(*op, self.eval(x, position, acc), self.rounding),
+            Expr::Unary(op, x) => unary(*op, eval(x), self.rounding),
             Expr::Binary(op, x, y) => {
-                binary(*op, self.eval(x, position, acc), self.eval(y, position, acc), self.rounding)
+                let (x, y) = (eval(x), eval(y));
+                binary(*op, x, y, self.rounding)
             }
             Expr::Select(c, x, y) => {
                 // Generated code computes both sides, so both must stay within their buffers.
-                let (x, y) = (self.eval(x, position, acc), self.eval(y, position, acc));
-                if self.eval(c, position, acc).truth() { x } else { y }
+                let (x, y) = (eval(x), eval(y));
+                if eval(c).truth() { x } else { y }
             }
-            Expr::Cast(to, x) => cast(*to, self.eval(x, position, acc), self.rounding),
+            Expr::Cast(to, x) => cast(*to, eval(x), self.rounding),
         }
     }
 }

@@ -22,6 +22,45 @@ pub struct Found {
     pub bound: f64,
     /// How the result came about, one sentence each.
     pub log: Vec<String>,
+    /// How much was looked at.
+    pub explored: Explored,
+}
+
+/// How much a search looked at, in work and not in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explored {
+    /// Nodes of the e-graph.
+    pub e_nodes: usize,
+    /// Rounds of all rules.
+    pub iterations: usize,
+    /// True if no rule had anything to add.
+    pub saturated: bool,
+    /// States of all partitions.
+    pub states: usize,
+    /// Candidate kernels of all partitions: what is computed, and what of it is stored.
+    pub candidates: usize,
+    /// True if each partition was solved exactly, false if a beam left states out.
+    pub exact: bool,
+}
+
+impl Default for Explored {
+    fn default() -> Explored {
+        Explored { e_nodes: 0, iterations: 0, saturated: true, states: 0, candidates: 0, exact: true }
+    }
+}
+
+impl Explored {
+    /// That of two searches: the larger e-graph, the sum of states and candidates.
+    pub fn and(self, other: Explored) -> Explored {
+        Explored {
+            e_nodes: self.e_nodes.max(other.e_nodes),
+            iterations: self.iterations.max(other.iterations),
+            saturated: self.saturated && other.saturated,
+            states: self.states + other.states,
+            candidates: self.candidates + other.candidates,
+            exact: self.exact && other.exact,
+        }
+    }
 }
 
 /// The decisions of a search, to be recorded: with them the same result is there again without searching.

@@ -17,7 +17,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use crate::error::Error;
-pub use found::{Found, Recipe};
+pub use found::{Explored, Found, Recipe};
 
 use crate::error::Result;
 use crate::graph::Graph;
@@ -67,10 +67,24 @@ pub fn search_with(graph: &Graph, options: &Options, clock: &mut dyn Clock) -> R
     let mut log = imported.log;
     if !options.fuse {
         let Partition { kernels, bound, .. } = partition::separate(graph, &imported.dag, options.machine)?;
-        return Ok(Found { dag: imported.dag, variant: 0, kernels, bound, log });
+        return Ok(Found {
+            dag: imported.dag,
+            variant: 0,
+            kernels,
+            bound,
+            log,
+            explored: Explored::default(),
+        });
     }
-    let variants = variants(&imported.dag, options);
+    let saturated = algebra::saturate(&imported.dag, options.algebra);
+    let variants = algebra::variants(&saturated, &imported.dag, options.variants);
     let count = variants.len();
+    let mut looked_at = Explored {
+        e_nodes: saturated.egraph.total_number_of_nodes(),
+        iterations: saturated.iterations,
+        saturated: saturated.complete,
+        ..Explored::default()
+    };
     let mut best: Option<(f64, Found)> = None;
     for (variant, dag) in variants.into_iter().enumerate() {
         let Partition { kernels, bound, cost, explored, effort } =
@@ -80,19 +94,20 @@ pub fn search_with(graph: &Graph, options: &Options, clock: &mut dyn Clock) -> R
             variant + 1,
             kernels.len(),
             bound * 1e6,
-            explored.0,
-            explored.1
+            explored.states,
+            explored.candidates
         ));
         log.extend(found::measured(&effort));
         let cost = effort.seconds.unwrap_or(cost);
+        looked_at = looked_at.and(explored);
         // A tie goes to the earlier, which has less arithmetic.
         if best.as_ref().is_none_or(|best| cost < best.0 * (1.0 - 1e-9)) {
-            best = Some((cost, Found { dag, variant, kernels, bound, log: Vec::new() }));
+            best = Some((cost, Found { dag, variant, kernels, bound, log: Vec::new(), explored: looked_at }));
         }
     }
     let (_, best) =
         best.ok_or_else(|| Error::new("the search found no program; please report this model"))?;
-    Ok(Found { log, ..best })
+    Ok(Found { log, explored: looked_at, ..best })
 }
 
 /// What an earlier search of an equal graph found, without searching.
@@ -103,16 +118,12 @@ pub fn replay(graph: &Graph, recipe: &Recipe, options: &Options) -> Result<Found
     let imported = import::import(graph)?;
     let mut log = imported.log;
     let number = recipe.variant;
-    let dag = variants(&imported.dag, options).into_iter().nth(number).ok_or_else(|| {
+    let saturated = algebra::saturate(&imported.dag, options.algebra);
+    let variants = algebra::variants(&saturated, &imported.dag, options.variants);
+    let dag = variants.into_iter().nth(number).ok_or_else(|| {
         Error::new(format!("the recorded variant {} of the program does not exist", number + 1))
     })?;
     let Partition { kernels, bound, .. } = partition::replay(graph, &dag, options.machine, &recipe.kernels)?;
     log.push(format!("variant {} and its {} kernels are recorded", recipe.variant + 1, kernels.len()));
-    Ok(Found { dag, variant: recipe.variant, kernels, bound, log })
-}
-
-/// Programs of equal meaning, the cheapest by count first; the one as written is always among them.
-fn variants(dag: &term::Dag, options: &Options) -> Vec<term::Dag> {
-    let saturated = algebra::saturate(dag, options.algebra);
-    algebra::variants(&saturated, dag, options.variants)
+    Ok(Found { dag, variant: number, kernels, bound, log, explored: Explored::default() })
 }

@@ -186,9 +186,9 @@ pub fn local_sizes(kernel: &Kernel, grid: &[(AxisId, usize)], folds: &[usize]) -
     let blocks = Blocks::new(kernel, grid, folds);
     let mut sizes: Vec<Vec<usize>> =
         kernel.buffers[kernel.args..].iter().map(|b| vec![0; b.dims.len()]).collect();
-    for access in accesses(kernel).iter().filter(|a| a.buffer >= kernel.args && a.store) {
-        for (size, at) in sizes[access.buffer - kernel.args].iter_mut().zip(&access.at) {
-            let high = blocks.range(at.expect("stores have affine indices"), access.fold).1;
+    for (def, fold) in definitions(kernel).into_iter().filter(|(def, _)| def.dst >= kernel.args) {
+        for (size, at) in sizes[def.dst - kernel.args].iter_mut().zip(&def.at) {
+            let high = blocks.range(at, fold).1;
             *size = (*size).max((high + 1).max(0) as usize);
         }
     }

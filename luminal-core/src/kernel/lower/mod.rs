@@ -4,7 +4,8 @@
 mod blocks;
 mod nest;
 
-pub use blocks::{check as check_blocks, local_sizes, may_block};
+use blocks::local_sizes;
+pub use blocks::{check as check_blocks, may_block};
 pub use nest::combine;
 
 use super::expr;
@@ -19,26 +20,45 @@ use std::collections::HashMap;
 pub fn lower(name: &str, kernel: &Kernel, schedule: &Schedule) -> Result<Program> {
     check_form(kernel, schedule)?;
     blocks::check(kernel, &schedule.grid, &schedule.folds)?;
-    lower_where(name, kernel, schedule, &|_| true)
+    let locals = Locals::new(kernel, &schedule.grid, &schedule.folds);
+    let mut program = lower_where(name, kernel, schedule, &locals, &|_| true)?;
+    program.kernel.items = kernel.items.clone();
+    Ok(program)
+}
+
+/// What blocks say about the buffers that are not arguments.
+pub(super) struct Locals {
+    /// For each of them its sizes in one block.
+    pub sizes: Vec<Vec<usize>>,
+    /// For each buffer of the kernel: it is written in a reduction loop and used nowhere else.
+    pub in_one_nest: Vec<bool>,
+}
+
+impl Locals {
+    pub fn new(kernel: &Kernel, grid: &[(AxisId, usize)], folds: &[usize]) -> Locals {
+        Locals { sizes: local_sizes(kernel, grid, folds), in_one_nest: in_one_nest(kernel) }
+    }
 }
 
 /// As [`lower`], of some definitions only: what one of them costs is seen without the others. The form of the schedule
-/// and its blocks are checked already.
+/// and its blocks are checked already. The kernel of the program lacks its definitions.
 pub(super) fn lower_where(
     name: &str,
     kernel: &Kernel,
     schedule: &Schedule,
+    locals: &Locals,
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Program> {
-    let mut decided = kernel.clone();
-    place_buffers(&mut decided, schedule);
+    let (axes, buffers) = (kernel.axes.clone(), kernel.buffers.clone());
+    let mut decided = Kernel { axes, buffers, args: kernel.args, items: vec![] };
+    place_buffers(&mut decided, schedule, &locals.sizes);
     let mut lowering = Lowering {
         kernel: &decided,
         schedule,
         fold: None,
         accumulators: 0,
         register_layouts: HashMap::new(),
-        in_one_nest: in_one_nest(kernel),
+        in_one_nest: &locals.in_one_nest,
     };
     let mut body = vec![];
     let mut folds = schedule.folds.iter();
@@ -95,7 +115,7 @@ struct Lowering<'a> {
     /// Digits of each dimension of a register buffer: the same in every nest that touches it.
     register_layouts: HashMap<BufferId, Vec<Vec<LayoutDigit>>>,
     /// For each buffer: it is written in a reduction loop and used nowhere else.
-    in_one_nest: Vec<bool>,
+    in_one_nest: &'a [bool],
 }
 
 /// Where an axis runs inside the present block.
@@ -183,7 +203,7 @@ fn check_form(kernel: &Kernel, schedule: &Schedule) -> Result<()> {
 }
 
 /// Buffers that the maps inside one reduction loop write and only that loop reads.
-pub fn in_one_nest(kernel: &Kernel) -> Vec<bool> {
+fn in_one_nest(kernel: &Kernel) -> Vec<bool> {
     let mut touched: Vec<Vec<(usize, bool)>> = vec![vec![]; kernel.buffers.len()];
     for (number, def) in kernel.defs().enumerate() {
         let mut touch = |value: &E, inside: bool| {
@@ -200,14 +220,13 @@ pub fn in_one_nest(kernel: &Kernel) -> Vec<bool> {
 }
 
 /// Gives arguments their storage, and local buffers a space and the sizes that a block needs.
-fn place_buffers(kernel: &mut Kernel, schedule: &Schedule) {
-    let sizes = local_sizes(kernel, &schedule.grid, &schedule.folds);
+fn place_buffers(kernel: &mut Kernel, schedule: &Schedule, sizes: &[Vec<usize>]) {
     for (buffer, storage) in kernel.buffers.iter_mut().zip(&schedule.storage) {
         buffer.storage = storage.clone();
     }
     let args = kernel.args;
     for ((buffer, place), sizes) in kernel.buffers[args..].iter_mut().zip(&schedule.places).zip(sizes) {
-        buffer.dims = sizes;
+        buffer.dims.clone_from(sizes);
         match place {
             Place::Register => {
                 buffer.space = Space::Register;

@@ -9,10 +9,10 @@ use super::nests::{Choice, Site};
 use super::wish::Wish;
 use super::{Machine, Place, Schedule};
 use crate::error::Result;
-use crate::kernel::cost;
+use crate::kernel::cost::{self, Uses};
 use crate::kernel::expr::for_each_load;
 use crate::kernel::ir::{AxisId, BufferId, Def, Freedom, Index, Item, Kernel, Storage};
-use crate::kernel::lower::{check_blocks, in_one_nest, local_sizes, lower, lower_where};
+use crate::kernel::lower::{Locals, check_blocks, lower, lower_where};
 use crate::kernel::tile::Program;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -49,15 +49,15 @@ struct Found {
 
 fn ranked(kernel: &Kernel, machine: &Machine) -> Vec<Found> {
     let mut found: Vec<Found> = vec![];
+    let uses = Rc::new(Uses::new(kernel));
+    let rated = |schedule| rated(kernel, machine, &uses, schedule);
     for folds in folds(kernel) {
         for grid in grids(kernel) {
-            let Some(draft) = Draft::new(kernel, machine, grid, folds.clone()) else { continue };
-            found.extend(
-                draft.schedules().into_iter().filter_map(|schedule| rated(kernel, machine, schedule)),
-            );
+            let Some(draft) = Draft::new(kernel, machine, &uses, grid, folds.clone()) else { continue };
+            found.extend(draft.schedules().into_iter().filter_map(rated));
         }
     }
-    found.extend(rated(kernel, machine, Schedule::plain(kernel)));
+    found.extend(rated(Schedule::plain(kernel)));
     // A stable sort: equal costs keep the order in which they were found.
     found.sort_by(|x, y| x.cost.total_cmp(&y.cost));
     let mut seen = std::collections::HashSet::new();
@@ -67,9 +67,9 @@ fn ranked(kernel: &Kernel, machine: &Machine) -> Vec<Found> {
 }
 
 /// A schedule with its cost; None if it cannot be lowered.
-fn rated(kernel: &Kernel, machine: &Machine, schedule: Schedule) -> Option<Found> {
+fn rated(kernel: &Kernel, machine: &Machine, uses: &Uses, schedule: Schedule) -> Option<Found> {
     let program = lower("candidate", kernel, &schedule).ok()?;
-    let seconds = cost::predict(&program, machine);
+    let seconds = cost::predict_with(&program, machine, uses);
     // Launches of a few microseconds run on one thread.
     let shared = if seconds > 20e-6 { cost::imbalance(&program, machine) } else { 1.0 };
     let crowded = if program.scratch_bytes() > MOST_SCRATCH { 2.0 } else { 1.0 };
@@ -80,6 +80,8 @@ fn rated(kernel: &Kernel, machine: &Machine, schedule: Schedule) -> Option<Found
 struct Draft<'a> {
     kernel: &'a Kernel,
     machine: &'a Machine,
+    uses: Rc<Uses>,
+    locals: Rc<Locals>,
     schedule: Schedule,
     /// Buffers whose order is decided.
     decided: Vec<bool>,
@@ -95,6 +97,7 @@ impl<'a> Draft<'a> {
     fn new(
         kernel: &'a Kernel,
         machine: &'a Machine,
+        uses: &Rc<Uses>,
         grid: Vec<(AxisId, usize)>,
         folds: Vec<usize>,
     ) -> Option<Draft<'a>> {
@@ -103,17 +106,18 @@ impl<'a> Draft<'a> {
         schedule.lanes = machine.lanes;
         let folds: Vec<usize> =
             schedule.folds.iter().zip(&folds).map(|(whole, size)| *whole.min(size)).collect();
-        let tile_values = in_one_nest(kernel);
-        let sizes = local_sizes(kernel, &grid, &folds);
-        for ((buffer, place), sizes) in (kernel.args..).zip(&mut schedule.places).zip(sizes) {
-            if sizes.iter().all(|size| *size == 1) || (tile_values[buffer] && plain_indices(kernel, buffer)) {
+        let locals = Rc::new(Locals::new(kernel, &grid, &folds));
+        for ((buffer, place), sizes) in (kernel.args..).zip(&mut schedule.places).zip(&locals.sizes) {
+            let in_one_nest = locals.in_one_nest[buffer];
+            if sizes.iter().all(|size| *size == 1) || (in_one_nest && plain_indices(kernel, buffer)) {
                 *place = Place::Register;
             }
         }
         schedule.grid = grid;
         schedule.folds = folds;
         let decided = vec![false; kernel.buffers.len()];
-        Some(Draft { kernel, machine, schedule, decided, known: Rc::default() })
+        let (uses, known) = (uses.clone(), Rc::default());
+        Some(Draft { kernel, machine, uses, locals, schedule, decided, known })
     }
 
     /// Complete schedules on this grid.
@@ -197,10 +201,11 @@ impl<'a> Draft<'a> {
     /// The nests of a definition that cost least, the others as they are.
     fn best_choices(&self, (number, def, fold): &(usize, &Def, Option<AxisId>), count: usize) -> Vec<Choice> {
         let mut rated: Vec<(f64, Choice)> = vec![];
+        let wanted = |d| d == *number;
         for choice in self.site(def, *fold).choices() {
             let draft = self.with(*number, &choice);
-            if let Ok(program) = lower_where("draft", self.kernel, &draft.schedule, &|d| d == *number) {
-                rated.push((cost::predict(&program, self.machine), choice));
+            if let Ok(program) = lower_where("draft", self.kernel, &draft.schedule, &self.locals, &wanted) {
+                rated.push((cost::predict_with(&program, self.machine, &self.uses), choice));
             }
         }
         rated.sort_by(|x, y| x.0.total_cmp(&y.0));
@@ -213,6 +218,8 @@ impl<'a> Draft<'a> {
         let mut draft = Draft {
             kernel: self.kernel,
             machine: self.machine,
+            uses: self.uses.clone(),
+            locals: self.locals.clone(),
             schedule: self.schedule.clone(),
             decided: self.decided.clone(),
             known: self.known.clone(),

@@ -19,21 +19,27 @@ pub struct Cone<'a> {
     pub outputs: &'a [Id],
     users: Vec<Vec<Id>>,
     inside: Vec<bool>,
+    /// For each node whether it is, or is made here of, a reduction of the set.
+    reduces: Vec<bool>,
 }
 
 impl<'a> Cone<'a> {
     pub fn new(dag: &'a Dag, set: &'a [Id], outputs: &'a [Id]) -> Cone<'a> {
         let mut users = vec![vec![]; dag.nodes.len()];
         let mut inside = vec![false; dag.nodes.len()];
+        let mut reduces = vec![false; dag.nodes.len()];
         for id in set {
             inside[usize::from(*id)] = true;
+            let operands = dag.node(*id).values();
+            reduces[usize::from(*id)] =
+                dag.node(*id).is_reduction() || operands.iter().any(|x| reduces[usize::from(*x)]);
             for value in dag.node(*id).values() {
                 if !users[usize::from(*value)].contains(id) {
                     users[usize::from(*value)].push(*id);
                 }
             }
         }
-        Cone { dag, set, outputs, users, inside }
+        Cone { dag, set, outputs, users, inside, reduces }
     }
 
     pub fn contains(&self, id: Id) -> bool {
@@ -96,11 +102,18 @@ impl<'a> Cone<'a> {
 
     /// True if a value can be computed now: every other reduction below it lies in a buffer already.
     fn ready(&self, id: Id, reduction: Id, builder: &Builder<'_>) -> bool {
-        if id == reduction || builder.is_held(id) || !self.contains(id) {
-            return true;
+        let mut seen = BTreeSet::new();
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            if id == reduction || builder.is_held(id) || !self.contains(id) || !seen.insert(id) {
+                continue;
+            }
+            if self.dag.node(id).is_reduction() {
+                return false;
+            }
+            queue.extend(self.dag.node(id).values());
         }
-        !self.dag.node(id).is_reduction()
-            && self.dag.node(id).values().iter().all(|value| self.ready(*value, reduction, builder))
+        true
     }
 
     /// Pointwise values worth a buffer of their own before `reduction` runs:
@@ -111,9 +124,10 @@ impl<'a> Cone<'a> {
         let Some(body) = self.dag.node(reduction).body() else { return vec![] };
         let axes = self.dag.free(body);
         let mut found = vec![];
+        let mut seen = BTreeSet::new();
         let mut queue = vec![body];
         while let Some(id) = queue.pop() {
-            if !self.is_pointwise(id) || builder.is_held(id) {
+            if !self.is_pointwise(id) || builder.is_held(id) || !seen.insert(id) {
                 continue;
             }
             let dear = matches!(self.dag.node(id), Term::Exp2(_) | Term::Log2(_) | Term::Sin(_));
@@ -127,14 +141,11 @@ impl<'a> Cone<'a> {
             }
         }
         found.sort();
-        found.dedup();
         found
     }
 
     fn needs_reduction(&self, id: Id) -> bool {
-        self.contains(id)
-            && (self.dag.node(id).is_reduction()
-                || self.dag.node(id).values().iter().any(|value| self.needs_reduction(*value)))
+        self.reduces[usize::from(id)]
     }
 }
 

@@ -1,5 +1,6 @@
 //! Candidate kernels: cones that grow from a sink, and contractions that share an operand.
 
+use super::atoms::Atoms;
 use super::form::Form;
 use super::machine::Work;
 use super::problem::Problem;
@@ -7,8 +8,8 @@ use super::set::NodeSet;
 use crate::search::term::AxisSet;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// No kernel computes more values than this.
-const CONE: usize = 48;
+/// A cone with so many values does not grow any more.
+const CONE: usize = 192;
 
 /// A kernel that a plan may use.
 #[derive(Clone, Debug)]
@@ -23,8 +24,27 @@ pub(super) struct Candidate {
     pub fold: Option<AxisSet>,
     /// Values that it may store besides.
     pub storable: NodeSet,
-    /// With the sinks as its only outputs.
+    /// Without storing anything.
     pub work: Work,
+}
+
+/// Atoms that one kernel may compute.
+#[derive(Clone)]
+struct Cone {
+    heads: NodeSet,
+    /// The values of the atoms.
+    set: NodeSet,
+    /// The heads of other atoms that these use as operands.
+    leaves: NodeSet,
+}
+
+impl Cone {
+    fn add(&mut self, atoms: &Atoms, head: usize) {
+        self.heads.insert(head);
+        self.set.extend_from(&atoms.members[head]);
+        self.leaves.extend_from(&atoms.direct[head]);
+        self.leaves.subtract(&self.heads);
+    }
 }
 
 /// The candidates of each value.
@@ -33,7 +53,7 @@ pub(super) type Candidates = BTreeMap<usize, Vec<Candidate>>;
 impl Problem<'_> {
     /// At most `cap` candidates for each value, and those of siblings.
     pub(super) fn candidates(&self, cap: usize) -> Candidates {
-        let mut all: Candidates = self.ops.iter().map(|sink| (sink, self.cones(sink, cap))).collect();
+        let mut all: Candidates = self.atoms.heads.iter().map(|sink| (sink, self.cones(sink, cap))).collect();
         for candidate in self.siblings(&all) {
             for sink in &candidate.sinks {
                 let Some(list) = all.get_mut(sink) else { continue };
@@ -53,56 +73,52 @@ impl Problem<'_> {
             form: shape.form,
             fold: shape.fold,
             storable: shape.storable,
-            work: self.work(set, &[sink]),
+            work: self.work(set, &[]),
             set: set.clone(),
         })
     }
 
-    /// True if computing a value inside is never worse than reading it: pointwise, needed nowhere else, and not the
-    /// operand of a contraction, which would compute it again for every tile.
-    fn is_absorbed(&self, i: usize, set: &NodeSet) -> bool {
-        !self.node(i).is_reduction()
-            && !self.roots.contains(i)
-            && self.users[i].is_subset(set)
-            && (self.is_padding(i) || !self.users[i].iter().any(|user| self.is_operand_product(user, set)))
+    /// The atom alone, and what it must compute besides.
+    fn seed(&self, sink: usize) -> Cone {
+        let mut cone = Cone { heads: self.empty(), set: self.empty(), leaves: self.empty() };
+        cone.add(&self.atoms, sink);
+        cone
     }
 
-    fn close(&self, mut set: NodeSet) -> NodeSet {
-        while set.len() < CONE {
-            let next = self.direct_leaves(&set).iter().find(|i| self.is_absorbed(*i, &set));
-            match next {
-                Some(i) => set.insert(i),
-                None => break,
-            };
+    /// With all atoms that are computed inside in any case.
+    fn close(&self, mut cone: Cone) -> Cone {
+        while cone.set.len() < CONE {
+            let inside = cone.leaves.iter().find(|i| self.is_absorbed(*i, &cone.set));
+            let Some(i) = inside else { break };
+            cone.add(&self.atoms, i);
         }
-        set
+        cone
     }
 
     /// The cones of a sink. The choice is only at reductions, operands of contractions and values with other users.
     fn cones(&self, sink: usize, cap: usize) -> Vec<Candidate> {
-        let alone = NodeSet::of(self.dag.nodes.len(), [sink]);
         let mut seen: BTreeSet<NodeSet> = BTreeSet::new();
         let mut found = Vec::new();
-        let mut queue = VecDeque::from([self.close(alone.clone())]);
-        while let Some(set) = queue.pop_front() {
-            if !seen.insert(set.clone()) || seen.len() > 4 * cap {
+        let mut queue = VecDeque::from([self.close(self.seed(sink))]);
+        while let Some(cone) = queue.pop_front() {
+            if seen.len() > 4 * cap || !seen.insert(cone.heads.clone()) {
                 continue;
             }
-            let Some(candidate) = self.candidate(&set, sink) else { continue };
+            let Some(candidate) = self.candidate(&cone.set, sink) else { continue };
             found.push(candidate);
             if found.len() == cap {
                 break;
             }
-            if set.len() < CONE {
-                for leaf in self.direct_leaves(&set).iter() {
-                    let mut larger = set.clone();
-                    larger.insert(leaf);
+            if cone.set.len() < CONE {
+                for leaf in cone.leaves.iter() {
+                    let mut larger = cone.clone();
+                    larger.add(&self.atoms, leaf);
                     queue.push_back(self.close(larger));
                 }
             }
         }
         if found.is_empty() {
-            found.extend(self.candidate(&alone, sink));
+            found.extend(self.candidate(&self.seed(sink).set, sink));
         }
         found
     }
@@ -161,7 +177,7 @@ impl Problem<'_> {
         }
         let fold = members[0].fold.filter(|axes| members.iter().all(|member| member.fold == Some(*axes)));
         Some(Candidate {
-            work: self.work(&set, &sinks),
+            work: self.work(&set, &[]),
             form: Form::Siblings,
             fold,
             storable: NodeSet::of(self.dag.nodes.len(), sinks.iter().copied()),

@@ -1,8 +1,10 @@
-//! Partition: which values one kernel computes, exactly.
+//! Partition: which values one kernel computes.
 //!
-//! Candidates are cones that some [`Form`] accepts; the best set of them is a shortest path over the values still
-//! needed. Costs are lower bounds on a [`Machine`].
+//! What every kernel computes together is one atom. Candidates are cones of atoms that some [`Form`] accepts; the best
+//! set of them is a shortest path over the values still needed, found exactly unless there are too many ways. Costs are
+//! lower bounds on a [`Machine`].
 
+mod atoms;
 mod cones;
 mod form;
 mod lazy;

@@ -1,5 +1,6 @@
 //! Plans: kernels at load, then kernels of every run, each after what it reads.
 
+use super::atoms::ATOM;
 use super::cones::Candidate;
 use super::form::Form;
 use super::lazy::{Clock, Effort, cheapest};
@@ -10,6 +11,7 @@ use super::set::NodeSet;
 use super::space::Space;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId};
+use crate::search::Explored;
 use crate::search::term::{AxisSet, Dag, Id, Term};
 use egg::Language;
 use std::collections::BTreeSet;
@@ -57,13 +59,14 @@ pub struct Fused {
 pub struct Limits {
     /// Candidates for each value.
     pub cones: usize,
-    /// States of the search.
-    pub states: usize,
+    /// States that are kept for each value: those with the least cost so far and arithmetic left. Only if there are more
+    /// is the plan not known to be the best.
+    pub width: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { cones: 64, states: 200_000 }
+        Limits { cones: 64, width: 256 }
     }
 }
 
@@ -77,7 +80,7 @@ pub struct Partition {
     /// What plans are compared by: the bound, and arithmetic that may be repeated.
     pub cost: f64,
     /// States and candidate kernels that were looked at, for reports.
-    pub explored: (usize, usize),
+    pub explored: Explored,
     /// What was measured of the kernels of a run.
     pub effort: Effort,
 }
@@ -89,7 +92,8 @@ pub(super) struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    pub fn new(graph: &'a Graph, dag: &'a Dag, machine: Machine) -> Problems<'a> {
+    /// With atoms of at most `atom` values.
+    pub fn new(graph: &'a Graph, dag: &'a Dag, machine: Machine, atom: usize) -> Problems<'a> {
         let count = dag.nodes.len();
         let phases = Phases::new(dag);
         let root_terms = || dag.roots.iter().map(|root| usize::from(root.term));
@@ -122,13 +126,13 @@ impl<'a> Problems<'a> {
         let run_ops = needed(&wanted, &phases.run);
         let (inline_at_load, inline) = (phases.inline_at_load, phases.inline);
         Problems {
-            load: Problem::new(graph, dag, machine, load_ops, inline_at_load, at_load),
-            run: Problem::new(graph, dag, machine, run_ops, inline, wanted),
+            load: Problem::new(graph, dag, machine, load_ops, [inline_at_load, at_load], atom),
+            run: Problem::new(graph, dag, machine, run_ops, [inline, wanted], atom),
         }
     }
 }
 
-/// The best plan by time and bound, or one kernel for each operation where there are more states than the limit.
+/// The best plan by time and bound, or one that a beam found where there are too many ways: see [`Limits`].
 ///
 /// # Errors
 /// A bug of the partition: the plan it found is not executable.
@@ -139,15 +143,16 @@ pub fn partition(
     limits: Limits,
     clock: &mut dyn Clock,
 ) -> Result<Partition> {
-    let problems = Problems::new(graph, dag, machine);
+    let problems = Problems::new(graph, dag, machine, ATOM);
     let mut kernels = Vec::new();
     let mut effort = Effort::default();
-    let mut explored = (0, 0);
+    let mut explored = Explored::default();
     for (problem, when) in [(&problems.load, When::Load), (&problems.run, When::Run)] {
         let candidates = problem.candidates(limits.cones);
-        let space = Space::new(problem, &candidates, limits.states);
-        explored.0 += space.states.len();
-        explored.1 += space.steps.len();
+        let space = Space::new(problem, &candidates, limits.width);
+        explored.states += space.states.len();
+        explored.candidates += space.steps.len();
+        explored.exact &= space.exact;
         // What is computed once, at load, is not worth measuring.
         let found = match when {
             When::Load => space.solve(|step| step.cost).map(|(_, path)| (path, Effort::default())),
@@ -173,10 +178,10 @@ pub fn partition(
 /// # Errors
 /// A bug of the partition: the plan it found is not executable.
 pub fn separate(graph: &Graph, dag: &Dag, machine: Machine) -> Result<Partition> {
-    let problems = Problems::new(graph, dag, machine);
+    let problems = Problems::new(graph, dag, machine, ATOM);
     let mut kernels = one_for_each(&problems.load, When::Load)?;
     kernels.extend(one_for_each(&problems.run, When::Run)?);
-    finish(dag, kernels, (0, 0))
+    finish(dag, kernels, Explored::default())
 }
 
 fn one_for_each(problem: &Problem, when: When) -> Result<Vec<Fused>> {
@@ -280,7 +285,7 @@ pub(super) fn fused(problem: &Problem, kernel: &Candidate, outputs: &[usize], wh
 }
 
 /// Checks that the kernels can run in this order and store what is wanted.
-pub(super) fn finish(dag: &Dag, kernels: Vec<Fused>, explored: (usize, usize)) -> Result<Partition> {
+pub(super) fn finish(dag: &Dag, kernels: Vec<Fused>, explored: Explored) -> Result<Partition> {
     let mut stored: BTreeSet<Id> = BTreeSet::new();
     for (i, kernel) in kernels.iter().enumerate() {
         if let Some(missing) = kernel.inputs.iter().find(|id| !stored.contains(id)) {

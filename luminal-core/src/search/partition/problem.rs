@@ -1,5 +1,6 @@
 //! The values to compute, who uses them, and how much work they are.
 
+use super::atoms::Atoms;
 use super::machine::{Machine, Work};
 use super::set::NodeSet;
 use crate::graph::{Dim, Graph, NodeId};
@@ -28,6 +29,12 @@ pub(super) struct Problem<'a> {
     pub buffered: Vec<NodeSet>,
     /// Longest chain of ops below.
     pub depth: Vec<usize>,
+    /// The ops, those together that every kernel computes together.
+    pub atoms: Atoms,
+    /// For each op the seconds that computing it takes at least.
+    seconds: Vec<f64>,
+    /// For each op what has to be computed before it, itself included.
+    below: Vec<NodeSet>,
     folds: RefCell<HashMap<(AxisSet, NodeSet), bool>>,
 }
 
@@ -37,8 +44,8 @@ impl<'a> Problem<'a> {
         dag: &'a Dag,
         machine: Machine,
         ops: NodeSet,
-        inline: NodeSet,
-        roots: NodeSet,
+        [inline, roots]: [NodeSet; 2],
+        atom: usize,
     ) -> Problem<'a> {
         let count = dag.nodes.len();
         let empty = vec![NodeSet::new(count); count];
@@ -72,12 +79,41 @@ impl<'a> Problem<'a> {
             direct,
             buffered,
             depth: vec![0; count],
+            atoms: Atoms::default(),
+            seconds: vec![0.0; count],
+            below: vec![NodeSet::new(count); count],
             folds: RefCell::default(),
         };
         for i in problem.ops.clone().iter() {
             problem.measure_depth(i);
         }
+        problem.atoms = Atoms::new(&problem, atom);
+        for head in problem.atoms.heads.iter() {
+            let members = &problem.atoms.members[head];
+            for i in members.iter() {
+                let mut work = Work::default();
+                problem.arithmetic(i, members, &mut work);
+                problem.seconds[i] = work.seconds;
+            }
+        }
+        // Loads of stored values may point to later ones: operands first is the order of depth.
+        let mut order: Vec<usize> = problem.ops.iter().collect();
+        order.sort_by_key(|i| problem.depth[*i]);
+        for i in order {
+            let mut below = NodeSet::of(count, [i]);
+            for x in problem.direct[i].union(&problem.buffered[i]).iter() {
+                below.extend_from(&problem.below[x]);
+            }
+            problem.below[i] = below;
+        }
         problem
+    }
+
+    /// Seconds of arithmetic that are left at least when these values are still needed.
+    pub fn left(&self, need: &NodeSet) -> f64 {
+        let mut below = self.empty();
+        need.iter().for_each(|i| below.extend_from(&self.below[i]));
+        below.iter().map(|i| self.seconds[i]).sum()
     }
 
     fn measure_depth(&mut self, i: usize) -> usize {
@@ -132,6 +168,15 @@ impl<'a> Problem<'a> {
         }
     }
 
+    /// True if computing a value inside is never worse than reading it: pointwise, needed nowhere else, and not the
+    /// operand of a contraction, which would compute it again for every tile.
+    pub fn is_absorbed(&self, i: usize, set: &NodeSet) -> bool {
+        !self.node(i).is_reduction()
+            && !self.roots.contains(i)
+            && self.users[i].is_subset(set)
+            && (self.is_padding(i) || !self.users[i].iter().any(|user| self.is_operand_product(user, set)))
+    }
+
     /// The factors of a product, as far as the set computes it.
     pub fn factors(&self, i: usize, set: &NodeSet, out: &mut Vec<usize>) {
         match self.node(i) {
@@ -184,7 +229,8 @@ impl<'a> Problem<'a> {
         folds
     }
 
-    fn bytes(&self, id: Id) -> f64 {
+    /// Bytes of a value.
+    pub fn bytes(&self, id: Id) -> f64 {
         self.volume(self.dag.free(id)) * self.dag.dtype(id).bytes() as f64
     }
 

@@ -1,5 +1,6 @@
 //! Partitions as records: what a plan consists of, and the plan again.
 
+use super::atoms::ATOM;
 use super::cones::Candidate;
 use super::form::Form;
 use super::machine::Machine;
@@ -8,6 +9,7 @@ use super::problem::Problem;
 use super::set::NodeSet;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::search::Explored;
 use crate::search::term::{Axis, AxisSet, Dag, Id};
 use std::fmt::{self, Display, Formatter};
 
@@ -87,13 +89,13 @@ impl Display for Cut {
 /// # Errors
 /// They are not of this program, or do not make a plan of it.
 pub fn replay(graph: &Graph, dag: &Dag, machine: Machine, cuts: &[Cut]) -> Result<Partition> {
-    let problems = Problems::new(graph, dag, machine);
+    let problems = Problems::new(graph, dag, machine, ATOM);
     let kernels = cuts.iter().map(|cut| {
         let problem = if cut.when == When::Load { &problems.load } else { &problems.run };
         let candidate = problem.recorded(cut)?;
         Ok(fused(problem, &candidate, &cut.outputs, cut.when))
     });
-    finish(dag, kernels.collect::<Result<_>>()?, (0, 0))
+    finish(dag, kernels.collect::<Result<_>>()?, Explored::default())
 }
 
 impl Problem<'_> {

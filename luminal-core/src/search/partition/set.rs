@@ -61,6 +61,11 @@ impl NodeSet {
         self.words.iter().zip(&other.words).all(|(word, all)| word & !all == 0)
     }
 
+    /// The members of both.
+    pub fn intersection(&self, other: &NodeSet) -> NodeSet {
+        NodeSet { words: self.words.iter().zip(&other.words).map(|(x, y)| x & y).collect() }
+    }
+
     /// The union.
     pub fn union(&self, other: &NodeSet) -> NodeSet {
         let mut all = self.clone();

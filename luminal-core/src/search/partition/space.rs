@@ -1,14 +1,20 @@
-//! The exact search: a shortest path over frontiers.
+//! The search for the best set of kernels: a shortest path over frontiers.
 //!
 //! A state is the set of values still needed. The deepest is produced next, so that every plan is met in one order
 //! only; leaves of the kernel join the frontier, and other needed values that the kernel computes may leave it as side
 //! outputs. Recomputation is free to express: a value may be in two cones.
+//!
+//! States are explored in the order of their deepest value. Where more states share one than the limit, a beam keeps
+//! those that promise most; otherwise the result is exact.
 
 use super::cones::{Candidate, Candidates};
 use super::form::Form;
+use super::machine::Work;
 use super::problem::Problem;
 use super::set::NodeSet;
-use std::collections::HashMap;
+use crate::search::term::Id;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
 
 /// A kernel with the values it stores.
 #[derive(Clone, Debug)]
@@ -24,69 +30,110 @@ pub(super) struct Space<'c> {
     /// For each state its ways on: step and next state.
     pub states: Vec<Vec<(usize, usize)>>,
     pub steps: Vec<Step<'c>>,
-    /// The state that needs nothing; none if the limit came first.
+    /// The state that needs nothing; none if some value has no candidate.
     end: Option<usize>,
+    /// True if no state was left out.
+    pub exact: bool,
 }
 
 /// One way out of a state.
 struct Way<'c> {
     kernel: &'c Candidate,
-    outputs: Vec<usize>,
+    outputs: NodeSet,
     next: NodeSet,
-    bytes: f64,
+    work: Work,
 }
 
 impl Way<'_> {
     /// Needs no more inputs, bytes or arithmetic: it wins under any monotone cost.
     fn is_as_good_as(&self, other: &Way) -> bool {
         self.next.is_subset(&other.next)
-            && self.bytes <= other.bytes
-            && self.kernel.work.seconds <= other.kernel.work.seconds
-            && self.kernel.work.repeatable <= other.kernel.work.repeatable
+            && self.work.bytes <= other.work.bytes
+            && self.work.seconds <= other.work.seconds
+            && self.work.repeatable <= other.work.repeatable
             && self.kernel.form <= other.kernel.form
     }
 }
 
 /// Removes ways that another one beats; of equals the first stays.
-fn prune(ways: Vec<Way<'_>>) -> Vec<Way<'_>> {
-    let beaten = |i: usize| {
-        (0..ways.len())
-            .any(|j| j != i && ways[j].is_as_good_as(&ways[i]) && (j < i || !ways[i].is_as_good_as(&ways[j])))
-    };
-    let keep: Vec<bool> = (0..ways.len()).map(|i| !beaten(i)).collect();
-    ways.into_iter().zip(keep).filter(|(_, keep)| *keep).map(|(way, _)| way).collect()
+fn prune(mut ways: Vec<Way<'_>>) -> Vec<Way<'_>> {
+    // What beats a way is in front of it: it needs no more values, and as many only if they are the same.
+    ways.sort_by(|x, y| {
+        let by = |way: &Way| (way.next.len(), way.kernel.form);
+        let work = |way: &Way| [way.work.bytes, way.work.seconds, way.work.repeatable];
+        let floats = work(x).into_iter().zip(work(y)).map(|(x, y)| x.total_cmp(&y));
+        by(x).cmp(&by(y)).then(floats.fold(Ordering::Equal, Ordering::then))
+    });
+    let mut kept: Vec<Way> = Vec::new();
+    for way in ways {
+        if !kept.iter().any(|known| known.is_as_good_as(&way)) {
+            kept.push(way);
+        }
+    }
+    kept
+}
+
+/// A state while the space grows.
+struct Draft {
+    need: NodeSet,
+    /// Of the cheapest way to it.
+    cost: f64,
 }
 
 impl<'c> Space<'c> {
-    /// Explores at most `limit` states.
-    pub fn new(problem: &Problem, candidates: &'c Candidates, limit: usize) -> Space<'c> {
-        let mut space = Space { states: Vec::new(), steps: Vec::new(), end: None };
+    /// Explores at most `width` states for each value that is the deepest one needed.
+    pub fn new(problem: &Problem, candidates: &'c Candidates, width: usize) -> Space<'c> {
+        let mut space = Space { states: Vec::new(), steps: Vec::new(), end: None, exact: true };
+        let mut drafts = vec![Draft { need: problem.roots.clone(), cost: 0.0 }];
         let mut numbers: HashMap<NodeSet, usize> = HashMap::from([(problem.roots.clone(), 0)]);
-        let mut order = vec![problem.roots.clone()];
-        let mut steps: HashMap<(*const Candidate, Vec<usize>), usize> = HashMap::new();
-        while space.states.len() < order.len() && order.len() <= limit {
-            let need = order[space.states.len()].clone();
-            let mut edges = Vec::new();
-            let deepest = need.iter().max_by_key(|i| (problem.depth[*i], *i));
-            if deepest.is_none() {
-                space.end = Some(space.states.len());
+        let mut steps: HashMap<(*const Candidate, NodeSet), usize> = HashMap::new();
+        // Every way leads to states whose deepest value is less deep: when it is a value's turn, all ways to its states
+        // are known.
+        let deepest = |need: &NodeSet| need.iter().map(|i| (problem.depth[i], i)).max();
+        let mut turns: BTreeMap<Option<(usize, usize)>, Vec<usize>> = BTreeMap::new();
+        turns.entry(deepest(&problem.roots)).or_default().push(0);
+        while let Some((turn, mut states)) = turns.pop_last() {
+            let Some((_, value)) = turn else {
+                space.end = states.first().copied();
+                break;
+            };
+            if states.len() > width {
+                space.exact = false;
+                let promise = |state: &usize| drafts[*state].cost + problem.left(&drafts[*state].need);
+                let mut ranked: Vec<(f64, usize)> = states.iter().map(|s| (promise(s), *s)).collect();
+                ranked.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
+                states = ranked.into_iter().take(width).map(|(_, state)| state).collect();
             }
-            for way in prune(deepest.map_or(Vec::new(), |value| ways(problem, &candidates[&value], &need))) {
-                let key = (std::ptr::from_ref(way.kernel), way.outputs.clone());
-                let step = *steps.entry(key).or_insert_with(|| {
-                    let cost = problem.work(&way.kernel.set, &way.outputs).cost(&problem.machine);
-                    space.steps.push(Step { kernel: way.kernel, outputs: way.outputs, cost });
-                    space.steps.len() - 1
-                });
-                let next = *numbers.entry(way.next.clone()).or_insert_with(|| {
-                    order.push(way.next);
-                    order.len() - 1
-                });
-                edges.push((step, next));
+            let kernels = candidates.get(&value).map_or(&[][..], Vec::as_slice);
+            for state in states {
+                let Draft { need, cost } = &drafts[state];
+                let (ways, cost) = (prune(ways(problem, kernels, need)), *cost);
+                let mut edges = Vec::with_capacity(ways.len());
+                for way in ways {
+                    let step = *steps
+                        .entry((std::ptr::from_ref(way.kernel), way.outputs.clone()))
+                        .or_insert_with(|| {
+                            let (outputs, cost) =
+                                (way.outputs.iter().collect(), way.work.cost(&problem.machine));
+                            space.steps.push(Step { kernel: way.kernel, outputs, cost });
+                            space.steps.len() - 1
+                        });
+                    let total = cost + space.steps[step].cost;
+                    let next = *numbers.entry(way.next.clone()).or_insert_with(|| {
+                        turns.entry(deepest(&way.next)).or_default().push(drafts.len());
+                        drafts.push(Draft { need: way.next, cost: total });
+                        drafts.len() - 1
+                    });
+                    drafts[next].cost = drafts[next].cost.min(total);
+                    edges.push((step, next));
+                }
+                if space.states.len() < drafts.len() {
+                    space.states.resize(drafts.len(), Vec::new());
+                }
+                space.states[state] = edges;
             }
-            space.states.push(edges);
         }
-        space.states.resize(order.len(), Vec::new());
+        space.states.resize(drafts.len(), Vec::new());
         space
     }
 
@@ -143,14 +190,16 @@ fn ways<'c>(problem: &Problem, candidates: &'c [Candidate], need: &NodeSet) -> V
         if kernel.form == Form::Siblings && !kernel.sinks.iter().all(|sink| need.contains(*sink)) {
             continue;
         }
-        let outputs: Vec<usize> =
-            need.iter().filter(|i| kernel.sinks.contains(i) || kernel.storable.contains(*i)).collect();
+        let mut outputs = need.intersection(&kernel.storable);
+        kernel.sinks.iter().filter(|sink| need.contains(**sink)).for_each(|sink| {
+            outputs.insert(*sink);
+        });
         let mut next = need.clone();
-        outputs.iter().for_each(|i| next.remove(*i));
+        next.subtract(&outputs);
         next.extend_from(&kernel.leaves);
-        let side = outputs.iter().filter(|i| !kernel.sinks.contains(i));
-        let extra: f64 = side.map(|i| problem.volume(problem.free(*i)) * 4.0).sum();
-        ways.push(Way { kernel, outputs, next, bytes: kernel.work.bytes + extra });
+        let mut work = kernel.work;
+        work.bytes += outputs.iter().map(|i| problem.bytes(Id::from(i))).sum::<f64>();
+        ways.push(Way { kernel, outputs, next, work });
     }
     ways
 }

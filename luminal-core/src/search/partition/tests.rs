@@ -1,3 +1,4 @@
+use super::atoms::ATOM;
 use super::cones::Candidates;
 use super::plan::{Problems, finish, fused};
 use super::problem::Problem;
@@ -9,11 +10,11 @@ use crate::search::algebra;
 use crate::search::import::import;
 use crate::search::term::{Dag, Precision};
 use crate::search::testing::{Random, buffers, cases, difference, evaluate, models, random_inputs};
-use crate::search::{Found, Options, search};
+use crate::search::{Explored, Found, Options, search};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-const LIMITS: Limits = Limits { cones: 64, states: 100_000 };
+const LIMITS: Limits = Limits { cones: 64, width: 10_000 };
 
 fn small() -> Vec<(String, Graph)> {
     let all = models::small().into_iter().map(|(name, g)| (name.to_string(), g));
@@ -21,7 +22,7 @@ fn small() -> Vec<(String, Graph)> {
 }
 
 fn cheapest(problem: &Problem, candidates: &Candidates) -> f64 {
-    Space::new(problem, candidates, LIMITS.states).solve(|step| step.cost).unwrap().0
+    Space::new(problem, candidates, LIMITS.width).solve(|step| step.cost).unwrap().0
 }
 
 /// The optimum by another way: Dijkstra over sets of stored values, kernels in any order, any side outputs. None if there
@@ -72,7 +73,7 @@ fn shortest_path_equals_brute_force() {
     for (name, g) in small() {
         let dag = import(&g).unwrap().dag;
         for machine in machines {
-            let problems = Problems::new(&g, &dag, machine);
+            let problems = Problems::new(&g, &dag, machine, ATOM);
             let candidates = problems.run.candidates(LIMITS.cones);
             let Some(optimum) = brute_force(&problems.run, &candidates, 3000) else { continue };
             let found = cheapest(&problems.run, &candidates);
@@ -89,11 +90,11 @@ fn shortest_path_equals_brute_force() {
 
 /// A plan that wins under random costs.
 fn random_plan(g: &Graph, dag: &Dag, seed: u64) -> Found {
-    let problems = Problems::new(g, dag, Machine::CPU);
+    let problems = Problems::new(g, dag, Machine::CPU, ATOM);
     let mut kernels = Vec::new();
     for (problem, when) in [(&problems.load, When::Load), (&problems.run, When::Run)] {
         let candidates = problem.candidates(LIMITS.cones);
-        let space = Space::new(problem, &candidates, LIMITS.states);
+        let space = Space::new(problem, &candidates, LIMITS.width);
         let cost = |step: &super::space::Step| {
             let member = |sum: u64, i: usize| sum.wrapping_mul(31).wrapping_add(i as u64 + 1);
             let hash = step.kernel.set.iter().chain(step.outputs.iter().copied()).fold(seed, member);
@@ -104,8 +105,8 @@ fn random_plan(g: &Graph, dag: &Dag, seed: u64) -> Found {
             kernels.push(fused(problem, space.steps[step].kernel, &space.steps[step].outputs, when));
         }
     }
-    let Partition { kernels, bound, .. } = finish(dag, kernels, (0, 0)).unwrap();
-    Found { dag: dag.clone(), variant: 0, kernels, bound, log: Vec::new() }
+    let Partition { kernels, bound, .. } = finish(dag, kernels, Explored::default()).unwrap();
+    Found { dag: dag.clone(), variant: 0, kernels, bound, log: Vec::new(), explored: Explored::default() }
 }
 
 #[test]
@@ -221,10 +222,54 @@ fn one_kernel_for_each_operation() {
     }
 }
 
+/// What a beam gives up is cost, not the meaning of the plan.
 #[test]
-fn a_state_limit_still_gives_a_plan() {
-    let g = models::small().into_iter().find(|(n, _)| *n == "bert block").unwrap().1;
-    let options = Options { partition: Limits { cones: 64, states: 10 }, variants: 1, ..Options::default() };
-    let found = search(&g, &options).unwrap();
-    assert!(found.kernels.len() > 20);
+fn a_narrow_beam_still_gives_a_good_plan() {
+    for (name, g) in models::small() {
+        let dag = import(&g).unwrap().dag;
+        let of =
+            |width| partition(&g, &dag, Machine::CPU, Limits { cones: 64, width }, &mut NoClock).unwrap();
+        let (best, narrow) = (of(LIMITS.width), of(1));
+        assert!(best.explored.exact, "{name}");
+        assert!(narrow.explored.states <= best.explored.states, "{name}");
+        assert!(narrow.cost >= best.cost * (1.0 - 1e-12), "{name}: {} {}", narrow.cost, best.cost);
+        let separate = separate(&g, &dag, Machine::CPU).unwrap();
+        assert!(narrow.cost <= separate.cost, "{name}: {} {}", narrow.cost, separate.cost);
+        let free = vec![3; g.free.len()];
+        let values = evaluate(&g, &random_inputs(&g, &free, &mut Random(5)), &free);
+        let Partition { kernels, bound, .. } = narrow;
+        let plan = Found {
+            dag: dag.clone(),
+            variant: 0,
+            kernels,
+            bound,
+            log: Vec::new(),
+            explored: Explored::default(),
+        };
+        let out = plan.execute(&g, buffers(&g, &values, &free), &free, Precision::Double).unwrap();
+        for root in &dag.roots {
+            let worst = difference(&out[&root.node].1, &values[root.node]);
+            assert!(worst < 1e-5, "{name}: {worst:e}\n{plan}");
+        }
+    }
+}
+
+/// Nothing is lost by computing together what only one value needs.
+#[test]
+fn atoms_do_not_change_the_best_plan() {
+    let mut fewer = 0;
+    for (name, g) in small() {
+        let dag = import(&g).unwrap().dag;
+        let of = |atom| {
+            let problems = Problems::new(&g, &dag, Machine::CPU, atom);
+            let candidates = problems.run.candidates(256);
+            let space = Space::new(&problems.run, &candidates, LIMITS.width);
+            assert!(space.exact, "{name}");
+            (space.solve(|step| step.cost).unwrap().0, problems.run.atoms.heads.len())
+        };
+        let ((single, ops), (joined, atoms)) = (of(1), of(ATOM));
+        assert!((single - joined).abs() < 1e-12, "{name}: single values {single:e}, atoms {joined:e}");
+        fewer += ops - atoms;
+    }
+    assert!(fewer > 100, "atoms hold only {fewer} other values");
 }

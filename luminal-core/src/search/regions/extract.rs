@@ -43,7 +43,7 @@ impl<'a> Extractor<'a> {
         let mut wanted: Vec<(NodeId, Role)> =
             crossing.filter(|id| !is_output(id)).map(|id| (id, Role::Crossing)).collect();
         for (number, (_, node)) in model.outputs.iter().enumerate() {
-            if self.part.contains(node) {
+            if self.is_own(*node) {
                 wanted.push((*node, Role::Output(number)));
             }
         }
@@ -54,13 +54,18 @@ impl<'a> Extractor<'a> {
             self.region.outputs.push(role);
         }
         for (number, (state, value)) in model.writes.iter().enumerate() {
-            if self.part.contains(value) {
+            if self.is_own(*value) {
                 let write = (self.node(*state), self.node(*value));
                 self.region.graph.writes.push(write);
                 self.region.writes.push(number);
             }
         }
         self.region
+    }
+
+    /// True if the value is computed in this part, or a view of one that is, wherever that stands.
+    fn is_own(&self, id: NodeId) -> bool {
+        self.part.contains(&self.narrow.base[id])
     }
 
     fn node(&mut self, id: NodeId) -> NodeId {
@@ -78,7 +83,7 @@ impl<'a> Extractor<'a> {
         node.op = op;
         self.region.graph.nodes.push(node);
         self.region.nodes.push(id);
-        self.region.own.push(self.part.contains(&id));
+        self.region.own.push(self.is_own(id));
         let new = self.region.nodes.len() - 1;
         self.known.insert(id, new);
         new

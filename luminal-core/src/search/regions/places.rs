@@ -25,7 +25,8 @@ pub(super) struct Narrow<'g> {
     pub repeated: Vec<bool>,
     /// For each node the value that it is a view of, or itself.
     pub base: Vec<NodeId>,
-    /// For each node the last one that reads it or a view of it; itself if there is none.
+    /// For each node the last one that computes with it or with a view of it; itself if there is none. Views compute
+    /// nothing: one that is only returned, or written to a state, does not keep a value alive.
     pub last: Vec<NodeId>,
 }
 
@@ -45,7 +46,7 @@ impl<'g> Narrow<'g> {
             base[id] = if node.op.is_view() && !repeated[id] { base[operands[0]] } else { id };
         }
         let mut last: Vec<NodeId> = (0..count).collect();
-        for (id, node) in graph.nodes.iter().enumerate() {
+        for (id, node) in graph.nodes.iter().enumerate().filter(|(id, _)| base[*id] == *id) {
             for x in node.op.operands() {
                 last[base[x]] = id;
             }
