@@ -85,7 +85,7 @@ impl Floats {
             Fill::Large => {
                 let second = 2 * place >= self.count;
                 // Two arguments that are multiplied differ in their sign: a row of such scores is negative.
-                let sign = if second == (self.number % 2 == 0) { 1.0 } else { -1.0 };
+                let sign = if second == self.number.is_multiple_of(2) { 1.0 } else { -1.0 };
                 sign * f64::powi(2.0, random.between(7, self.greatest) as i32)
             }
         }

@@ -68,9 +68,12 @@ impl Case<'_> {
         let stored = program.kernel.buffers.iter().zip(&args);
         let before: Vec<Values> = stored.map(|(buffer, values)| to_storage(buffer, values)).collect();
         let mut memory = before.clone();
-        let ranges = if all { vec![0..blocks] } else { vec![0..1, blocks - 1..blocks] };
-        for range in ranges {
-            interpret::run(program, &mut memory, sizes, range)?;
+        let mut interpret = |blocks| interpret::run(program, &mut memory, sizes, blocks);
+        if all {
+            interpret(0..blocks)?;
+        } else {
+            interpret(0..1)?;
+            interpret(blocks - 1..blocks)?;
         }
         let mut agreement = Agreement::default();
         for argument in (0..kernel.args).filter(|argument| kernel.defs().any(|def| def.dst == *argument)) {
