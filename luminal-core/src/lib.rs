@@ -32,4 +32,8 @@ pub mod lock;
 #[cfg(feature = "build")]
 pub mod mutant;
 #[cfg(feature = "build")]
+pub mod phases;
+#[cfg(feature = "build")]
+pub mod report;
+#[cfg(feature = "build")]
 pub mod search;

@@ -31,7 +31,7 @@ impl Folder {
         let names: BTreeSet<&str> = models.iter().map(|model| model.name).collect();
         let before = fs::read_to_string(self.0.join("luminal.models")).unwrap_or_default();
         for gone in before.lines().filter(|name| !names.contains(name)) {
-            let checks = [".kernels.txt", ".check.txt", "_v3.check.txt", ".wrong.txt"];
+            let checks = [".summary.txt", ".report.txt", ".check.txt", "_v3.check.txt", ".wrong.txt"];
             for rest in [".errors", ".graph", ".rs", ".ptx", ".c", "_v3.c"].into_iter().chain(checks) {
                 self.remove(&format!("{gone}{rest}"))?;
             }

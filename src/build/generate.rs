@@ -3,18 +3,22 @@
 use super::Traced;
 use super::files::Folder;
 use super::native::{self, Failure, Loaded, Version};
+use super::pages;
 use super::tune::Decider;
 use luminal_core::codegen;
 use luminal_core::compile::check::{self, Agreement};
-use luminal_core::compile::{self, BUG, Chosen, Compiled, Options, Outcome, Unit};
+use luminal_core::compile::{self, BUG, Compiled, Options};
 use luminal_core::error::{Error, Result};
 use luminal_core::kernel::tile::Program;
 use luminal_core::kernel::{self, schedule::Machine};
+use luminal_core::phases::Phases;
 use luminal_core::plan::emit::{self, Files};
 use luminal_core::plan::{Executable, Isa, Kernel, Plan, Source};
+use luminal_core::report::{Facts, Report};
 use luminal_core::runtime::Device;
 use std::env;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Where the inputs of checks start from. Fixed: two builds check the same.
 const SEED: u64 = 0x1u64 << 32 | 0xd161;
@@ -38,10 +42,26 @@ pub(super) fn compile(folder: &Folder, model: &Traced, decider: &mut Decider) ->
     if options.fuse {
         decider.note(&compiled);
     }
+    let mut phases = model.phases.clone();
+    phases.extend(&compiled.phases);
+    compiled.phases = phases;
+    let start = Instant::now();
     let ptx = cuda(folder, model, &mut compiled)?;
+    compiled.phases.add("PTX", start.elapsed().as_secs_f64());
     folder.write(&model.name, "ptx", &ptx)?;
-    folder.write(&model.name, "kernels.txt", &report(&compiled, decider.remark(&compiled)))?;
-    let objects = native(folder, model, &mut compiled)?;
+    let mut checks = vec![];
+    let objects = native(folder, model, &mut compiled, &mut checks)?;
+    let remark = decider.remark(&compiled);
+    let facts = Facts {
+        package: &variable("CARGO_PKG_NAME"),
+        graph: &model.graph,
+        compiled: &compiled,
+        options: &options,
+        ptx: &ptx,
+        checks: &checks,
+        remark: remark.as_deref(),
+    };
+    pages::write(folder, &Report::new(&facts))?;
     compiled.plan.ptx = ptx.into();
     let symbols: Vec<Vec<(Isa, String)>> = compiled.plan.kernels.iter().map(symbols).collect();
     let ptx_file = format!("{}.ptx", model.name);
@@ -70,21 +90,28 @@ fn symbols(kernel: &Kernel) -> Vec<(Isa, String)> {
 }
 
 /// C text, objects and the check of each version. The inner error: there is no compiler.
-fn native(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Result<Vec<PathBuf>>> {
+fn native(
+    folder: &Folder,
+    model: &Traced,
+    compiled: &mut Compiled,
+    checks: &mut Vec<(String, String)>,
+) -> Result<Result<Vec<PathBuf>>> {
+    let mut phases = Phases::default();
     let programs: Vec<&Program> = compiled.units.list.iter().map(|unit| &unit.program).collect();
     let mut objects = Ok(vec![]);
     let mut sources = vec![];
     for version in native::versions() {
-        let text = codegen::c::render_module(&programs, version.suffix);
+        let text = phases.time("C", || codegen::c::render_module(&programs, version.suffix));
         let name = format!("{}{}.c", model.name, version.suffix);
         folder.write(&format!("{}{}", model.name, version.suffix), "c", &text)?;
         if let Ok(all) = &mut objects {
-            match native::compile(&folder.path().join(&name), version) {
+            match phases.time("C compiler", || native::compile(&folder.path().join(&name), version)) {
                 Err(Failure::Rejected(error)) => return Err(error),
                 Err(Failure::NoCompiler(error)) => objects = Err(error),
                 Ok(mine) => {
                     if Loaded::is_possible() && version.isa <= Device::cpu().isa() {
-                        check_version(folder, model, compiled, version, &mine, &text)?;
+                        let check = || check_version(folder, model, compiled, version, &mine, &text);
+                        checks.push((name.clone(), phases.time("check", check)?));
                     }
                     all.extend(mine);
                 }
@@ -93,6 +120,7 @@ fn native(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Re
         sources.push(Source { name: name.into(), text: text.into() });
     }
     compiled.plan.sources = sources.into();
+    compiled.phases.extend(&phases);
     Ok(objects)
 }
 
@@ -104,7 +132,7 @@ fn check_version(
     version: &Version,
     objects: &[PathBuf],
     text: &str,
-) -> Result<()> {
+) -> Result<String> {
     let library = folder.path().join(format!("{}{}.check.so", model.name, version.suffix));
     let loaded = Loaded::new(objects, &library, version)?;
     let mut plan: Plan = compiled.plan.clone();
@@ -139,7 +167,8 @@ fn check_version(
         }
     };
     let checked = format!("kernels: {kernels}\nthe whole plan: {whole}\n");
-    folder.write(&format!("{}{}", model.name, version.suffix), "check.txt", &checked)
+    folder.write(&format!("{}{}", model.name, version.suffix), "check.txt", &checked)?;
+    Ok(checked)
 }
 
 /// Of a model too large to be compared as a whole, the meaning of the kernels of each region that is not.
@@ -193,40 +222,4 @@ fn cuda(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<Stri
         programs.push(program);
     }
     luminal_cuda::ptx::render_module(&programs.iter().collect::<Vec<_>>())
-}
-
-/// Who chose a schedule, and from what.
-fn choice(unit: &Unit) -> String {
-    let predicted = format!("predicted {:.2} us", unit.predicted * 1e6);
-    match (unit.chosen, unit.measured) {
-        (Chosen::Recorded, _) => format!("recorded in luminal.lock, {predicted}"),
-        (Chosen::ByTime, Some(seconds)) => {
-            let run = unit.tried.iter().filter(|tried| tried.outcome != Outcome::NotRun).count();
-            format!("fastest of {run} that were run, {:.2} us, {predicted}", seconds * 1e6)
-        }
-        _ => format!("best of {} schedules by the model, {predicted}", unit.tried.len()),
-    }
-}
-
-/// What was found, for those who want to look: each kernel in index notation and as a tile program.
-fn report(compiled: &Compiled, measuring: Option<String>) -> String {
-    let mut text = measuring.map_or_else(String::new, |remark| format!("{remark}\n\n"));
-    for region in &compiled.regions {
-        if compiled.regions.len() > 1 {
-            text += &format!("== a region of the model, {} times\n", region.times);
-        }
-        text += &format!("{}\n", region.found);
-    }
-    for unit in &compiled.units.list {
-        text += &format!(
-            "\n== {}: {}\n{}\n\n{}\n\n{}\n\n{}\n",
-            unit.program.name,
-            unit.notes.join(", "),
-            choice(unit),
-            unit.kernel,
-            unit.schedule,
-            unit.program
-        );
-    }
-    text
 }

@@ -6,7 +6,8 @@
 //! - `classify.graph`: the model as primitives.
 //! - `classify.rs`: the plan as Rust source, empty if there is none;
 //! - `classify.ptx`, `classify.c`, `classify_v3.c`: the generated texts, which the plan includes;
-//! - `classify.kernels.txt`: for reading, each kernel in index notation and as a tile program;
+//! - `classify.summary.txt`, `classify.report.txt`: for reading, what was decided and why, in five lines and in full;
+//!   as a page too, in `target/luminal/<package>/classify`;
 //! - `classify.wrong.txt`: only if generated code disagreed with its meaning, everything needed to see it again.
 //!
 //! `luminal.models` lists the models, `luminal.lock` holds the decisions of the search: what `cargo luminal tune` copies. Files are replaced as a whole and only when they change.
@@ -14,6 +15,7 @@
 mod files;
 mod generate;
 mod native;
+mod pages;
 mod trace;
 mod tune;
 
@@ -22,6 +24,7 @@ use files::Folder;
 use luminal_core::compile::BUG;
 use luminal_core::error::{Error, Result};
 use luminal_core::graph::Graph;
+use luminal_core::phases::Phases;
 use luminal_core::tensor::{Mistake, Place};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -64,6 +67,8 @@ pub struct Traced {
     pub name: String,
     /// The model as primitives; well formed.
     pub graph: Graph,
+    /// How long tracing took.
+    pub phases: Phases,
 }
 
 impl Compiler {
@@ -120,11 +125,12 @@ impl Compiler {
             if self.models[..index].iter().any(|other| other.name == model.name) {
                 continue; // reported with the first
             }
-            let (graph, mut mistakes) = trace::trace(model);
+            let mut phases = Phases::default();
+            let (graph, mut mistakes) = phases.time("trace", || trace::trace(model));
             mistakes.extend(self.namesakes(model));
             if mistakes.is_empty() {
                 folder.write(model.name, "graph", &graph.to_string())?;
-                let traced = Traced { name: model.name.into(), graph };
+                let traced = Traced { name: model.name.into(), graph, phases };
                 mistakes.extend(match &mut decider {
                     Ok(decider) => compile(&folder, &traced, decider),
                     Err(error) => Some(Mistake { place: None, message: error.to_string() }),
@@ -137,7 +143,12 @@ impl Compiler {
             }
         }
         match decider {
-            Ok(decider) => folder.write("luminal", "lock", &decider.lock_text()),
+            Ok(decider) => {
+                if let Some(warning) = decider.warning() {
+                    println!("cargo::warning={warning}");
+                }
+                folder.write("luminal", "lock", &decider.lock_text())
+            }
             Err(_) => Ok(()),
         }
     }

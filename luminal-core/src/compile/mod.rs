@@ -10,6 +10,7 @@ mod judge;
 mod stopwatch;
 #[cfg(test)]
 mod tests;
+mod timed;
 mod units;
 
 pub use assemble::grid;
@@ -20,12 +21,15 @@ use crate::error::{Error, Result};
 use crate::graph::{FreeDim, Graph};
 use crate::kernel::schedule::Machine;
 use crate::mutant::planted;
+use crate::phases::Phases;
 use crate::plan::Plan;
+use crate::search::partition::NoClock;
 use crate::search::{self, Found, lower, regions};
 use join::Join;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use stopwatch::{Stopwatch, Times};
+use timed::Timed;
 
 /// False if this crate was compiled without optimisation: then the search takes several times as long.
 pub const IS_OPTIMISED: bool = !matches!(env!("LUMINAL_CORE_OPT_LEVEL").as_bytes(), b"0");
@@ -59,6 +63,8 @@ pub struct Compiled {
     pub units: Units,
     /// Buffers and launches. Its kernels have no entries yet: those are symbols of text that the caller compiles.
     pub plan: Plan,
+    /// How long it took. Nothing but reports may depend on it.
+    pub phases: Phases,
 }
 
 /// A distinct region of a model.
@@ -66,12 +72,12 @@ pub struct Compiled {
 pub struct Region {
     /// What equal regions share.
     pub hash: u128,
+    /// The region as a graph; names are numbered slots, unless it is the whole model.
+    pub graph: Graph,
     /// The chosen variant and its kernels as sets of terms.
     pub found: Found,
     /// How many regions of the model are like it.
     pub times: usize,
-    /// What it computes.
-    pub graph: Graph,
     /// Its kernels in index notation.
     pub program: lower::Program,
 }
@@ -94,7 +100,9 @@ pub fn compile_with(graph: &Graph, options: &Options, judge: &mut dyn Judge) -> 
     let mut found: Vec<Region> = vec![];
     let mut join = Join::new(graph);
     let mut times = Times::default();
-    for region in regions::cut(graph) {
+    let mut phases = Phases::default();
+    let mut judge = Timed { judge, seconds: 0.0 };
+    for region in phases.time("regions", || regions::cut(graph)) {
         let hash = match planted!(RegionsAlike) {
             false => region.graph.stable_hash(),
             true => {
@@ -106,8 +114,10 @@ pub fn compile_with(graph: &Graph, options: &Options, judge: &mut dyn Judge) -> 
         let (number, program) = match distinct.entry(hash) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let best = search_region(&region.graph, options, judge, &mut times)?;
-                let program = lower::lower(&region.graph, &best, &lower::Options::default())?;
+                let best = search_region(&region.graph, options, &mut judge, &mut times, &mut phases)?;
+                judge.settle("partition", &mut phases);
+                let lower = || lower::lower(&region.graph, &best, &lower::Options::default());
+                let program = phases.time("lower", lower)?;
                 found.push(Region {
                     hash,
                     found: best,
@@ -122,11 +132,12 @@ pub fn compile_with(graph: &Graph, options: &Options, judge: &mut dyn Judge) -> 
         join.add(&region, program)?;
     }
     let program = join.finish()?;
-    let units = units::schedule(graph, &program, options, judge)?;
+    let units = phases.time("schedule", || units::schedule(graph, &program, options, &mut judge))?;
+    judge.settle("schedule", &mut phases);
     check::check_orders(graph, &program, &units).map_err(unsound)?;
-    let plan = assemble::plan(graph, &program, &units, options)?;
+    let plan = phases.time("plan", || assemble::plan(graph, &program, &units, options))?;
     plan.check().map_err(unsound)?;
-    Ok(Compiled { free: graph.free.clone(), regions: found, program, units, plan })
+    Ok(Compiled { free: graph.free.clone(), regions: found, program, units, plan, phases })
 }
 
 /// A plan that a check refuses is a bug of ours, and the message says so.
@@ -140,18 +151,24 @@ fn search_region(
     options: &Options,
     judge: &mut dyn Judge,
     times: &mut Times,
+    phases: &mut Phases,
 ) -> Result<Found> {
-    let search_options = search::Options { fuse: options.fuse, ..Default::default() };
+    let search_options = search_options(options);
     if !options.fuse {
-        return search::search(region, &search_options);
+        return search::search_timed(region, &search_options, &mut NoClock, phases);
     }
     if let Some(recipe) = judge.partition(region)? {
         let refused = |error| judge.unusable(&format!("region {:032x}", region.stable_hash()), &error);
-        return search::replay(region, &recipe, &search_options).map_err(refused);
+        return phases.time("replay", || search::replay(region, &recipe, &search_options)).map_err(refused);
     }
     if !judge.measures() {
-        return search::search(region, &search_options);
+        return search::search_timed(region, &search_options, &mut NoClock, phases);
     }
     let mut clock = Stopwatch { graph: region, machine: &options.machine, judge, times };
-    search::search_with(region, &search_options, &mut clock)
+    search::search_timed(region, &search_options, &mut clock, phases)
+}
+
+/// What a compilation with these options lets the search do.
+pub(crate) fn search_options(options: &Options) -> search::Options {
+    search::Options { fuse: options.fuse, ..Default::default() }
 }

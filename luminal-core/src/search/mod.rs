@@ -21,6 +21,7 @@ pub use found::{Explored, Found, Recipe};
 
 use crate::error::Result;
 use crate::graph::Graph;
+use crate::phases::Phases;
 use partition::{Clock, Machine, NoClock, Partition};
 
 /// What the search may do.
@@ -63,7 +64,20 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found> {
 /// # Errors
 /// As [`search`], and what the clock finds wrong.
 pub fn search_with(graph: &Graph, options: &Options, clock: &mut dyn Clock) -> Result<Found> {
-    let imported = import::import(graph)?;
+    search_timed(graph, options, clock, &mut Phases::default())
+}
+
+/// As [`search_with`], and tells how long each phase took.
+///
+/// # Errors
+/// As [`search_with`].
+pub fn search_timed(
+    graph: &Graph,
+    options: &Options,
+    clock: &mut dyn Clock,
+    phases: &mut Phases,
+) -> Result<Found> {
+    let imported = phases.time("import", || import::import(graph))?;
     let mut log = imported.log;
     if !options.fuse {
         let Partition { kernels, bound, .. } = partition::separate(graph, &imported.dag, options.machine)?;
@@ -76,8 +90,11 @@ pub fn search_with(graph: &Graph, options: &Options, clock: &mut dyn Clock) -> R
             explored: Explored::default(),
         });
     }
-    let saturated = algebra::saturate(&imported.dag, options.algebra);
-    let variants = algebra::variants(&saturated, &imported.dag, options.variants);
+    let (saturated, variants) = phases.time("algebra", || {
+        let saturated = algebra::saturate(&imported.dag, options.algebra);
+        let variants = algebra::variants(&saturated, &imported.dag, options.variants);
+        (saturated, variants)
+    });
     let count = variants.len();
     let mut looked_at = Explored {
         e_nodes: saturated.egraph.total_number_of_nodes(),
@@ -87,8 +104,10 @@ pub fn search_with(graph: &Graph, options: &Options, clock: &mut dyn Clock) -> R
     };
     let mut best: Option<(f64, Found)> = None;
     for (variant, dag) in variants.into_iter().enumerate() {
-        let Partition { kernels, bound, cost, explored, effort } =
-            partition::partition(graph, &dag, options.machine, options.partition, clock)?;
+        let found = phases.time("partition", || {
+            partition::partition(graph, &dag, options.machine, options.partition, clock)
+        })?;
+        let Partition { kernels, bound, cost, explored, effort } = found;
         log.push(format!(
             "variant {} of {count}: {} kernels, at least {:.3} us ({} states, {} candidate kernels)",
             variant + 1,
@@ -126,4 +145,12 @@ pub fn replay(graph: &Graph, recipe: &Recipe, options: &Options) -> Result<Found
     let Partition { kernels, bound, .. } = partition::replay(graph, &dag, options.machine, &recipe.kernels)?;
     log.push(format!("variant {} and its {} kernels are recorded", recipe.variant + 1, kernels.len()));
     Ok(Found { dag, variant: number, kernels, bound, log, explored: Explored::default() })
+}
+
+/// The rewrites that lead from a graph as written to the variant that a search found.
+///
+/// # Errors
+/// As [`search`].
+pub fn explain(graph: &Graph, found: &Found, options: &Options) -> Result<algebra::Explanation> {
+    Ok(algebra::explain(&import::import(graph)?.dag, &found.dag, options.algebra))
 }

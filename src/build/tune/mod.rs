@@ -9,6 +9,7 @@ mod progress;
 mod timing;
 mod trial;
 
+pub(super) use cache::target_folder;
 pub(super) use mode::Mode;
 
 use cache::Cache;
@@ -132,6 +133,17 @@ impl Decider {
             }
             _ => None,
         }
+    }
+
+    /// What to do about measuring, if something is to be done.
+    pub fn warning(&self) -> Option<String> {
+        let late = self.timer.as_ref().map(Timer::late).filter(|late| *late > 0)?;
+        Some(format!(
+            "the time to measure in was up before {late} kernels of {}: they are as the model of the machine has them. \
+             `cargo luminal tune` measures all and records it; LUMINAL_BUDGET gives a build more seconds; the next build \
+             that runs the search goes on from here",
+            env::var("CARGO_PKG_NAME").unwrap_or_default()
+        ))
     }
 
     fn missing(&self, what: &str, hash: &str) -> Error {

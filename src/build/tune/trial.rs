@@ -65,6 +65,11 @@ impl Timer {
         self.cold = weights > CACHED;
     }
 
+    /// Kernels that were to be measured when the time was up.
+    pub fn late(&self) -> usize {
+        self.late
+    }
+
     /// What was done, for reports.
     pub fn remark(&self) -> String {
         let mut text = format!(

@@ -3,6 +3,7 @@
 //! The e-graph knows terms only: no loops, no layouts, no kernels.
 
 mod analysis;
+mod explain;
 mod extract;
 mod rules;
 mod saturate;
@@ -10,6 +11,7 @@ mod saturate;
 mod tests;
 
 pub use analysis::{Data, Facet, Range};
+pub use explain::{Explanation, Step, explain};
 pub use extract::{dag_cost, variants};
 pub use rules::{Domain, Match, RULES, Rule};
 pub use saturate::{Limits, Saturated, saturate};

@@ -35,7 +35,11 @@ pub struct Saturated {
 
 /// Applies all rules to a DAG.
 pub fn saturate(dag: &Dag, limits: Limits) -> Saturated {
-    let mut egraph = Graph::new(Facet::new(dag));
+    saturate_in(Graph::new(Facet::new(dag)), dag, limits)
+}
+
+/// As [`saturate`], in an empty e-graph that may keep proofs.
+pub(super) fn saturate_in(mut egraph: Graph, dag: &Dag, limits: Limits) -> Saturated {
     let mut ids: Vec<Id> = Vec::with_capacity(dag.nodes.len());
     for node in &dag.nodes {
         let node = node.clone().map_children(|child| ids[usize::from(child)]);

@@ -296,3 +296,25 @@ fn casts_are_never_removed() {
         assert_eq!(casts(&variant), casts(&dag));
     }
 }
+
+#[test]
+fn every_variant_is_explained_by_the_rules() {
+    let mut explained = 0;
+    for (name, graph) in crate::search::testing::models::small() {
+        let dag = crate::search::import::import(&graph).unwrap().dag;
+        let saturated = saturate(&dag, Limits::default());
+        for (number, variant) in variants(&saturated, &dag, 4).iter().enumerate() {
+            let explanation = explain(&dag, variant, Limits::default());
+            assert_eq!(explanation.unexplained, 0, "{name}, variant {number}");
+            for rule in explanation.rules.keys() {
+                assert!(RULES.iter().any(|known| known.name == rule), "{name}: {rule} is no rule");
+            }
+            for step in &explanation.steps {
+                assert_ne!(step.before, step.after, "{name}: {}", step.rule);
+            }
+            explained += explanation.steps.len();
+        }
+        assert_eq!(explain(&dag, &dag, Limits::default()), Explanation::default(), "{name}");
+    }
+    assert!(explained > 20, "{explained} steps");
+}
