@@ -24,11 +24,13 @@ pub fn choose(cone: &Cone<'_>, axes: Option<AxisSet>, options: &Options) -> Opti
         return None;
     }
     let fold = cascade::derive(cone.dag, &|id| cone.contains(id), axes).ok()?;
-    let streams = |component: &Component| {
-        cone.dag.dtype(component.reduction) == Dtype::F32
-            && matches!(component.law, Law::Plain | Law::Exp(_) | Law::Shift(_))
+    let streams = |component: &Component| match component.law {
+        Law::Plain | Law::Exp(_) | Law::Shift(_) => cone.dag.dtype(component.reduction) == Dtype::F32,
+        Law::Attain { .. } => true,
+        Law::Moment { .. } => false,
     };
-    let depends = fold.components.iter().any(|component| component.law != Law::Plain);
+    let mut components = fold.components.iter();
+    let depends = components.any(|component| component.law != Law::Plain || !component.deferred.is_empty());
     (depends && fold.components.iter().all(streams)).then_some(fold)
 }
 
@@ -102,6 +104,10 @@ impl<'a> Streamed<'a> {
     /// True if a later repair depends on this running value.
     fn is_needed(&self, cone: &Cone<'_>, number: usize) -> bool {
         let reduction = self.fold.components[number].reduction;
+        let attains = |component: &Component| component.law == Law::Attain { maximum: reduction };
+        if self.fold.components.iter().any(attains) {
+            return true;
+        }
         let factors = self.fold.components[number + 1..].iter().flat_map(|component| match &component.law {
             Law::Exp(products) | Law::Shift(products) => &products[..],
             _ => &[],
@@ -126,6 +132,13 @@ impl<'a> Streamed<'a> {
         for deferred in &component.deferred {
             builder.replace(*deferred, Rc::new(Expr::Float(1.0)));
         }
+        // What attains a maximum is compared with the maximum itself, guarded against nothing.
+        let mut guarded_maximum = None;
+        if let Law::Attain { maximum } = component.law {
+            guarded_maximum = Some((maximum, builder.value(maximum, None)?));
+            let raw = self.state_of(maximum, states);
+            builder.replace(maximum, load(raw.buffer, &raw.axes));
+        }
         defs::shared(cone, component.reduction, builder)?;
         let own = load(state.buffer, &state.axes);
         let init = match &component.law {
@@ -137,12 +150,22 @@ impl<'a> Streamed<'a> {
                 let shift = self.repair(cone, builder, products, states, number, repairs, false)?;
                 binary(Binary::Add, &own, &shift)
             }
+            Law::Attain { maximum } => {
+                let op = if component.maximum { Reduce::Max } else { Reduce::Sum };
+                let nothing = Rc::new(expr::identity(op, cone.dag.dtype(component.reduction)));
+                let raw = self.state_of(*maximum, states);
+                let before = raw.before.expect("a maximum that others attain keeps its old value");
+                kept_if_same(&load(before, &raw.axes), &load(raw.buffer, &raw.axes), own, nothing)
+            }
             _ => own,
         };
         let body = cone.dag.node(component.reduction).body().expect("a reduction has a body");
         let expr = builder.value(body, None)?;
         for deferred in &component.deferred {
             builder.restore(*deferred);
+        }
+        if let Some((maximum, guarded)) = guarded_maximum {
+            builder.replace(maximum, guarded);
         }
         let reduce = defs::reduce(cone.dag, component.reduction, builder);
         builder.kernel.items.push(Item::Def(Def {
@@ -159,8 +182,14 @@ impl<'a> Streamed<'a> {
             define(builder, before, &state.axes, load(state.buffer, &state.axes));
         }
         let running = self.value(builder, number, states)?;
-        builder.replace(component.reduction, guarded(component.maximum, &running));
+        let maximum = component.maximum && !matches!(component.law, Law::Attain { .. });
+        builder.replace(component.reduction, guarded(maximum, &running));
         Ok(())
+    }
+
+    fn state_of<'s>(&self, reduction: Id, states: &'s [State]) -> &'s State {
+        let number = self.fold.components.iter().position(|component| component.reduction == reduction);
+        &states[number.expect("a fold attains maxima of its own")]
     }
 
     /// `exp2(h(new) - h(old))`, or `h(new) - h(old)`: what changes the running value when those it depends on have
@@ -277,6 +306,20 @@ fn guarded(maximum: bool, value: &E) -> E {
         true => Rc::new(Expr::Select(below_all(value), Rc::new(Expr::Float(0.0)), Rc::clone(value))),
         false => Rc::clone(value),
     }
+}
+
+/// A running value if the maximum that its elements attain has not changed: it is equal, or is NaN and was.
+fn kept_if_same(before: &E, now: &E, value: E, nothing: E) -> E {
+    let is_number = |x: &E| {
+        let infinity = |sign: f32| Rc::new(Expr::Float(sign * f32::INFINITY));
+        let (below, above) =
+            (binary(Binary::LessThan, x, &infinity(1.0)), binary(Binary::LessThan, &infinity(-1.0), x));
+        binary(Binary::Or, &below, &above)
+    };
+    let select = |condition, x: &E, y: &E| Rc::new(Expr::Select(condition, x.clone(), y.clone()));
+    let was_nan = select(is_number(before), &nothing, &value);
+    let not_greater = select(is_number(now), &value, &was_nan);
+    select(binary(Binary::LessThan, before, now), &nothing, &not_greater)
 }
 
 /// The value of a sum of products.
