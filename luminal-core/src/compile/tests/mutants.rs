@@ -292,8 +292,8 @@ fn layers() -> Graph {
     g
 }
 
-/// What the whole model shows, its regions show too, where the model is too large to be run. Only what is made of NaN by
-/// chance of the inputs, states that change too early and the same program for two regions need the whole.
+/// What the whole model shows, its regions show too, where the model is too large to be run. Only
+/// states that change too early and the same program for two regions need the whole.
 #[test]
 fn regions_show_what_is_wrong_before_there_is_code() {
     let cases = [
