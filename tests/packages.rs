@@ -22,6 +22,21 @@ pub fn scores(x: Tensor<(D<2>, D<4>)>, net: &Net) -> Tensor<(D<2>, D<3>)> {
 }
 "#;
 
+const TWO_LAYERS: &str = r#"
+use luminal::{Axis, D, Linear, Module, Tensor, model};
+
+#[derive(Module)]
+pub struct Net {
+    first: Linear<4, 4>,
+    second: Linear<4, 3>,
+}
+
+#[model]
+pub fn scores(x: Tensor<(D<20>, D<4>)>, net: &Net) -> Tensor<(D<20>, D<3>)> {
+    net.second.forward(net.first.forward(x).relu()).softmax(Axis::<1>).softmax(Axis::<0>)
+}
+"#;
+
 const MAIN: &str = r#"
 #![forbid(unsafe_code)]
 #![deny(warnings)]
@@ -62,13 +77,18 @@ struct Package {
 impl Package {
     /// A package as a user writes it, in a folder of its own.
     fn new(name: &str) -> Package {
+        Package::with_features(name, &["build"])
+    }
+
+    /// With these features of the build dependency.
+    fn with_features(name: &str, features: &[&str]) -> Package {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let all = root.join("target/packages");
         let package = Package { folder: all.join(name), target: all.join("target") };
         let dependency = format!("luminal = {{ path = {:?}", root.display().to_string());
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependency} }}\n\n\
-             [build-dependencies]\n{dependency}, features = [\"build\"] }}\n\n[workspace]\n{PROFILE}"
+             [build-dependencies]\n{dependency}, features = {features:?} }}\n\n[workspace]\n{PROFILE}"
         );
         package.write("Cargo.toml", &manifest);
         package.write("build.rs", "luminal::models!(\"src/model.rs\": scores);\n");
@@ -254,4 +274,43 @@ fn checking_needs_no_c_compiler() {
     assert!(message.contains("luminal_needs_a_C_compiler"), "{message}");
     // With a compiler all is well again.
     assert_eq!(package.run(), expected(2.0));
+}
+
+/// A build with a planted bug says so, leaves what is needed to see it again, and uses nothing of what it made. The bugs are
+/// in a kernel, between kernels, and in what the kernels are made from; `luminal-core` tests each of them for itself.
+#[test]
+fn a_bug_of_the_compiler_is_reported_with_a_reproducer() {
+    let package = Package::with_features("planted", &["build", "mutants"]);
+    package.write("src/model.rs", TWO_LAYERS);
+    package.write(
+        "src/main.rs",
+        "mod model;\n\nfn main() {\n    println!(\"{}\", model::scores::PLAN.kernels.len());\n}\n",
+    );
+    let wrong = || package.generated("planted").into_iter().find(|file| file.ends_with("scores.wrong.txt"));
+    let build = |mutant: &str| {
+        let output = package.cargo(&["build", "--quiet"]).env("LUMINAL_MUTANT", mutant).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let cases = [
+        ("max-loses-nan", "kernel luminal_planted_scores_0 disagrees with its meaning", "tile program:"),
+        ("order-reversed", "the plan of `scores` is broken", "= input \"x\""),
+        ("transposed-load", "`scores`, output", "= input \"x\""),
+    ];
+    for (mutant, says, holds) in cases {
+        let (success, message) = build(mutant);
+        assert!(!success, "{mutant} was not noticed: {message}");
+        for part in ["this is a bug in luminal, not in your model", says, "was not used", "scores.wrong.txt"]
+        {
+            assert!(message.contains(part), "{mutant}: no `{part}` in {message}");
+        }
+        let reproducer = fs::read_to_string(wrong().expect("a file for the report")).unwrap();
+        assert!(reproducer.contains(says) && reproducer.contains(holds), "{mutant}: {reproducer}");
+        let plan = package.generated("planted").into_iter().find(|file| file.ends_with("scores.rs"));
+        assert_eq!(fs::read_to_string(plan.unwrap()).unwrap(), "", "{mutant}: there is a plan");
+    }
+    let (success, message) = build("no-such-bug");
+    assert!(!success && message.contains("there is no planted bug of that name"), "{message}");
+    let (success, message) = build("");
+    assert!(success, "{message}");
+    assert_eq!(wrong(), None, "the file for the report is from an earlier build");
 }

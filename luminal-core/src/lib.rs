@@ -30,6 +30,8 @@ pub mod kernel;
 #[cfg(feature = "build")]
 pub mod lock;
 #[cfg(feature = "build")]
+pub mod mutant;
+#[cfg(feature = "build")]
 pub mod phases;
 #[cfg(feature = "build")]
 pub mod report;

@@ -7,7 +7,7 @@ use super::pages;
 use super::tune::Decider;
 use luminal_core::codegen;
 use luminal_core::compile::check::{self, Agreement};
-use luminal_core::compile::{self, Compiled, Options};
+use luminal_core::compile::{self, BUG, Compiled, Options};
 use luminal_core::error::{Error, Result};
 use luminal_core::kernel::tile::Program;
 use luminal_core::kernel::{self, schedule::Machine};
@@ -46,12 +46,12 @@ pub(super) fn compile(folder: &Folder, model: &Traced, decider: &mut Decider) ->
     phases.extend(&compiled.phases);
     compiled.phases = phases;
     let start = Instant::now();
-    let ptx = cuda(&mut compiled)?;
+    let ptx = cuda(folder, model, &mut compiled)?;
     compiled.phases.add("PTX", start.elapsed().as_secs_f64());
     folder.write(&model.name, "ptx", &ptx)?;
     let mut checks = vec![];
     let objects = native(folder, model, &mut compiled, &mut checks)?;
-    let remark = decider.remark();
+    let remark = decider.remark(&compiled);
     let facts = Facts {
         package: &variable("CARGO_PKG_NAME"),
         graph: &model.graph,
@@ -144,7 +144,7 @@ fn check_version(
         match result {
             Ok(agreement) => kernels.merge(agreement),
             Err(error) => {
-                let reproducer = check::reproducer(&unit.kernel, &unit.program, &error, text);
+                let reproducer = check::reproducer(&unit.kernel, &unit.program, text);
                 return Err(wrong(folder, model, &reproducer, &error));
             }
         }
@@ -157,9 +157,12 @@ fn check_version(
     loaded.keep();
     let whole = match result {
         Ok(Some(agreement)) => agreement.to_string(),
-        Ok(None) => "not compared, as the reference would take too long at any size".into(),
+        Ok(None) => {
+            let regions = check_regions(folder, model, compiled)?;
+            format!("not compared, as the reference would take too long at any size\n{regions}")
+        }
         Err(error) => {
-            let reproducer = format!("{error}\n\n{}\n\n{plan}", model.graph);
+            let reproducer = format!("{}\n\n{plan}", model.graph);
             return Err(wrong(folder, model, &reproducer, &error));
         }
     };
@@ -168,21 +171,40 @@ fn check_version(
     Ok(checked)
 }
 
+/// Of a model too large to be compared as a whole, the meaning of the kernels of each region that is not.
+fn check_regions(folder: &Folder, model: &Traced, compiled: &Compiled) -> Result<String> {
+    let (mut compared, mut agreement) = (0, Agreement::default());
+    for region in &compiled.regions {
+        match check::check_region(&region.graph, &region.program, SEED) {
+            Ok(Some(agrees)) => {
+                compared += 1;
+                agreement.merge(agrees);
+            }
+            Ok(None) => {}
+            Err(error) => return Err(wrong(folder, model, &region.graph.to_string(), &error)),
+        }
+    }
+    let all = compiled.regions.len();
+    Ok(format!("{compared} of {all} distinct regions, before they are code: {agreement}"))
+}
+
 /// A wrong kernel is a bug of the compiler: say so, and leave all that is needed to find it.
 fn wrong(folder: &Folder, model: &Traced, reproducer: &str, error: &Error) -> Error {
-    let file = format!("{}.wrong.txt", model.name);
-    let place = folder.path().join(&file);
-    let written = folder.write(&model.name, "wrong.txt", reproducer).map(|()| place.display().to_string());
-    Error::new(format!(
-        "this is a bug in luminal, not in your model: generated code is wrong and was not used\n{error}\nplease report \
-         it with the file {}",
-        written.unwrap_or_else(|error| error.to_string())
-    ))
+    let message = format!("{BUG}: generated code is wrong and was not used\n{error}");
+    Error::new(with_reproducer(folder, model, reproducer, &message))
+}
+
+/// Writes what is needed to see a bug of ours again, and names the file in the message.
+pub(super) fn with_reproducer(folder: &Folder, model: &Traced, reproducer: &str, message: &str) -> String {
+    let place = folder.path().join(format!("{}.wrong.txt", model.name));
+    let reproducer = format!("{message}\n\n{reproducer}");
+    let written = folder.write(&model.name, "wrong.txt", &reproducer).map(|()| place.display().to_string());
+    format!("{message}\nplease report it with the file {}", written.unwrap_or_else(|error| error.to_string()))
 }
 
 /// PTX for every kernel, from schedules of its own: on a GPU every tensor is row-major, whatever order the CPU's kernels
 /// chose. The plan learns how each is launched.
-fn cuda(compiled: &mut Compiled) -> Result<String> {
+fn cuda(folder: &Folder, model: &Traced, compiled: &mut Compiled) -> Result<String> {
     let mut programs = vec![];
     for (number, unit) in compiled.units.list.iter().enumerate() {
         let first = compiled.units.of.iter().position(|of| *of == number).expect("a unit has a kernel");
@@ -191,6 +213,10 @@ fn cuda(compiled: &mut Compiled) -> Result<String> {
         let schedule = luminal_cuda::schedule::schedule(kernel)
             .map_err(|error| Error::new(format!("no PTX for a kernel of {}: {error}", of())))?;
         let mut program = kernel::lower::lower(&unit.program.name, kernel, &schedule)?;
+        // Nothing here runs PTX, so what it is made of is interpreted.
+        check::check_tiles(kernel, &program, &model.graph, SEED).map_err(|error| {
+            wrong(folder, model, &format!("kernel:\n{kernel}\n\ntile program:\n{program}\n"), &error)
+        })?;
         program.notes = unit.notes.clone();
         compiled.plan.kernels.to_mut()[number].cuda = Some(luminal_cuda::schedule::launch(&program));
         programs.push(program);

@@ -21,6 +21,7 @@ mod tune;
 
 use crate::Model;
 use files::Folder;
+use luminal_core::compile::BUG;
 use luminal_core::error::{Error, Result};
 use luminal_core::graph::Graph;
 use luminal_core::phases::Phases;
@@ -48,8 +49,13 @@ fn compile(folder: &Folder, model: &Traced, decider: &mut Decider) -> Option<Mis
         Ok(Err(error)) => error.to_string(),
         Err((place, message)) => {
             let place = place.map(|p| format!(" at {}:{}", p.file, p.line)).unwrap_or_default();
-            format!("this is a bug in luminal, not in your model: the compiler panicked{place}: {message}")
+            format!("{BUG}: the compiler panicked{place}: {message}")
         }
+    };
+    // Every bug of ours leaves what is needed to see it again; most write more than the graph.
+    let message = match message.starts_with(BUG) && !message.contains("wrong.txt") {
+        true => generate::with_reproducer(folder, model, &model.graph.to_string(), &message),
+        false => message,
     };
     Some(Mistake { place: None, message })
 }
@@ -97,6 +103,11 @@ impl Compiler {
         let watched = if Path::new("build.rs").exists() { "build.rs" } else { "Cargo.toml" };
         println!("cargo::rerun-if-changed={watched}");
         println!("cargo::rerun-if-env-changed=LUMINAL_OPT");
+        #[cfg(feature = "mutants")]
+        {
+            println!("cargo::rerun-if-env-changed=LUMINAL_MUTANT");
+            luminal_core::mutant::selected()?;
+        }
         native::watch();
         tune::watch();
         if !luminal_core::compile::IS_OPTIMISED {

@@ -42,9 +42,9 @@ fn main() {
 
 /// Traces and compiles a model, first stage by stage, then as builds do.
 fn row(name: &str, model: fn() -> Graph) -> String {
-    let started = Instant::now();
+    let clock = Clock::start();
     let graph = model();
-    let traced = started.elapsed().as_secs_f64();
+    let traced = clock.seconds();
 
     let (mut searched, mut lowered) = (0.0, 0.0);
     let mut explored = Explored::default();
@@ -58,25 +58,25 @@ fn row(name: &str, model: fn() -> Graph) -> String {
         if show {
             eprintln!("region of {} nodes\n{}", region.graph.nodes.len(), region.graph);
         }
-        let started = Instant::now();
+        let clock = Clock::start();
         let found = search::search(&region.graph, &search::Options::default())
             .unwrap_or_else(|e| panic!("{name}: {e}"));
-        searched += started.elapsed().as_secs_f64();
-        let started = Instant::now();
+        searched += clock.seconds();
+        let clock = Clock::start();
         lower::lower(&region.graph, &found, &lower::Options::default())
             .unwrap_or_else(|e| panic!("{name}: {e}"));
-        lowered += started.elapsed().as_secs_f64();
+        lowered += clock.seconds();
         explored = explored.and(found.explored);
         if show {
             eprintln!("{}\n{found}", found.log.join("\n"));
         }
     }
 
-    let started = Instant::now();
+    let clock = Clock::start();
     let options =
         Options { prefix: "k".into(), model: "m".into(), fuse: true, machine: Machine::x86_64_v3() };
     let compiled = compile(&graph, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let compiling = started.elapsed().as_secs_f64();
+    let compiling = clock.seconds();
 
     let rounds =
         format!("{}{}", explored.iterations, if explored.saturated { ", saturated" } else { ", limit" });
@@ -96,6 +96,31 @@ fn row(name: &str, model: fn() -> Graph) -> String {
         traced + compiling,
         peak_memory() / 1024.0 / 1024.0
     )
+}
+
+/// Seconds of the processor, so that a busy machine does not count; of the clock where the system does not tell.
+struct Clock {
+    started: Instant,
+    used: Option<u64>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { started: Instant::now(), used: Clock::used() }
+    }
+
+    /// Nanoseconds that this thread has run.
+    fn used() -> Option<u64> {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        text.split(' ').next()?.parse().ok()
+    }
+
+    fn seconds(&self) -> f64 {
+        match (self.used, Clock::used()) {
+            (Some(before), Some(now)) => (now - before) as f64 * 1e-9,
+            _ => self.started.elapsed().as_secs_f64(),
+        }
+    }
 }
 
 /// Bytes that this process had in memory at once; 0 where the system does not tell.

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::graph::{FreeDim, Graph, Node, Op};
 use crate::kernel::ir::{Buffer as KernelBuffer, Kernel, Space, Storage};
 use crate::kernel::tile::Program as TileProgram;
+use crate::mutant::planted;
 use crate::plan::memory::{self, ALIGNMENT};
 use crate::plan::{self, Access, Buffer, Digit, Free, GridAxis, Launch, Packing, Param, Place, Plan, Port};
 use crate::search::lower::{Lowered, Program, Source, ValueId};
@@ -42,6 +43,11 @@ pub fn plan(graph: &Graph, program: &Program, units: &Units, options: &Options) 
     let inputs = a.ports(|op| if let Op::Input(name) = op { Some(name) } else { None });
     let states = a.ports(|op| if let Op::State(name) = op { Some(name) } else { None });
     let outputs = a.outputs();
+    if planted!(StateEarly) {
+        program.writes.iter().for_each(|(state, value)| {
+            a.of_value.insert(*value, a.of_value[state]);
+        });
+    }
     let (load, run) = a.launches();
     let arena = a.arena();
     let params = a.params();
@@ -186,6 +192,9 @@ impl Assembler<'_> {
             };
             let first = run.iter().position(used).unwrap_or(0);
             let mut last = run.iter().rposition(used).unwrap_or(first);
+            if planted!(LifeShort) {
+                last = first;
+            }
             // What is copied into a state at the end must live until then.
             if self.program.writes.iter().any(|(_, value)| self.of_value.get(value) == Some(buffer)) {
                 last = run.len();

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, Op};
+use crate::mutant::planted;
 use crate::search::lower::{self, Program, Source, Value, ValueId};
 use crate::search::regions::{Region, Role};
 
@@ -99,6 +100,9 @@ impl<'g> Join<'g> {
             self.program.writes.push(write.ok_or_else(|| missing("write", number))?);
         }
         lower::order(&mut self.program);
+        if planted!(OrderReversed) {
+            self.program.kernels.reverse();
+        }
         Ok(self.program)
     }
 }

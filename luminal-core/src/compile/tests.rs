@@ -3,9 +3,13 @@
 mod compositions;
 mod layers;
 mod movement;
+#[cfg(feature = "mutants")]
+mod mutants;
 mod packed;
 
 use super::check::{check_kernel, check_model};
+#[cfg(feature = "mutants")]
+use super::check::{check_region, check_tiles};
 use super::*;
 use crate::codegen;
 use crate::dtype::Dtype;
@@ -52,18 +56,10 @@ fn check(name: &str, graph: &Graph, fuse: bool) {
 fn with_plan(name: &str, graph: &Graph, fuse: bool, work: impl FnOnce(&'static Executable)) {
     let compiled = compile(graph, &options(fuse)).unwrap_or_else(|e| panic!("{name}: {e}\n{graph}"));
     let text = c_text(&compiled);
-    let folder = std::env::temp_dir().join(format!("luminal-road-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let stem: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    let (source, library) = (folder.join(format!("{stem}{fuse}.c")), folder.join(format!("{stem}{fuse}.so")));
-    std::fs::write(&source, &text).unwrap();
-    build(&source, &library);
-    // SAFETY: just built from generated code, without initialisers.
-    let loaded = unsafe { libloading::Library::new(&library) }.unwrap();
+    let library = Library::of(&format!("{name}{fuse}"), &text);
     let mut plan = compiled.plan.clone();
     for (unit, kernel) in compiled.units.list.iter().zip(plan.kernels.to_mut()) {
-        // SAFETY: the symbol is a kernel with this signature.
-        let function = unsafe { *loaded.get::<KernelFn>(kernel.name.as_bytes()).unwrap() };
+        let function = library.kernel(&kernel.name);
         // SAFETY: it was compiled from this unit's program.
         let result = unsafe { check_kernel(unit, function, graph, 9) };
         result.unwrap_or_else(|e| {
@@ -74,11 +70,42 @@ fn with_plan(name: &str, graph: &Graph, fuse: bool, work: impl FnOnce(&'static E
     // SAFETY: every kernel of the plan was just compiled for it.
     let plan: &'static Executable = Box::leak(Box::new(unsafe { Executable::new(plan) }));
     work(plan);
-    // Unloaded before its file is removed: the loader knows libraries by inode, and the next file may get the same. The
-    // plan still points into it, but nobody runs that any more.
-    drop(loaded);
-    let _ = std::fs::remove_file(source);
-    let _ = std::fs::remove_file(library);
+}
+
+/// Kernels, compiled and loaded. A plan that still points into it must not be run when it is gone.
+struct Library {
+    loaded: Option<libloading::Library>,
+    files: [PathBuf; 2],
+}
+
+impl Library {
+    /// Of C text, in files named after it.
+    fn of(name: &str, text: &str) -> Library {
+        let folder = std::env::temp_dir().join(format!("luminal-road-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let stem: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let (source, library) = (folder.join(format!("{stem}.c")), folder.join(format!("{stem}.so")));
+        std::fs::write(&source, text).unwrap();
+        build(&source, &library);
+        // SAFETY: just built from generated code, without initialisers.
+        let loaded = unsafe { libloading::Library::new(&library) }.unwrap();
+        Library { loaded: Some(loaded), files: [source, library] }
+    }
+
+    fn kernel(&self, name: &str) -> KernelFn {
+        // SAFETY: the symbol is a kernel with this signature.
+        unsafe { *self.loaded.as_ref().unwrap().get::<KernelFn>(name.as_bytes()).unwrap() }
+    }
+}
+
+impl Drop for Library {
+    /// Unloaded before its file is removed: the loader knows libraries by inode, and the next file may get the same.
+    fn drop(&mut self) {
+        drop(self.loaded.take());
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
+        }
+    }
 }
 
 fn build(source: &PathBuf, library: &PathBuf) {

@@ -9,6 +9,7 @@ use crate::kernel::ir::{Freedom, Kernel, Storage};
 use crate::kernel::schedule::{self, Machine, Schedule};
 use crate::kernel::tile::Program as TileProgram;
 use crate::kernel::{cost, lower, text};
+use crate::mutant::planted;
 use crate::search::lower::{Lowered, Program, Source, ValueId};
 use crate::search::partition::When;
 use std::collections::BTreeMap;
@@ -122,7 +123,7 @@ fn constrain(
             _ if lowered.writes[i] && !border && !orders.contains_key(value) => Freedom::Choose,
             _ => Freedom::Fixed,
         };
-        if let Some(storage) = orders.get(value) {
+        if let (Some(storage), false) = (orders.get(value), planted!(OrderIgnored)) {
             buffer.storage = storage.clone();
         }
     }

@@ -7,6 +7,7 @@ use crate::dtype::{Dtype, nearest_bf16, nearest_f16};
 use crate::error::{Error, Result};
 use crate::graph::{Reduce, Unary};
 use crate::reference::scalar::{mod_i32, mod_i64};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -215,12 +216,16 @@ fn evaluate(
     let extents = kernel.axes.iter().map(|axis| axis.free.map_or(axis.max, |d| sizes[d])).collect();
     let written = data.iter().map(|values| vec![false; values.len()]).collect();
     let starts = vec![0; kernel.axes.len()];
-    let mut state = State { kernel, data, written, starts, extents, sizes, rounding, sample };
+    let outside = OnceCell::new();
+    let mut state = State { kernel, data, written, starts, extents, sizes, rounding, sample, outside };
     for item in &kernel.items {
         match item {
             Item::Def(def) => state.definition(def),
             Item::Fold { axis, defs, .. } => state.fold(*axis, defs, block),
         }
+    }
+    if let Some(access) = state.outside.into_inner() {
+        return Err(Error::new(access));
     }
     state.data.truncate(kernel.args);
     state.written.truncate(kernel.args);
@@ -237,6 +242,8 @@ struct State<'a> {
     sizes: &'a [usize],
     rounding: Rounding,
     sample: &'a Sample,
+    /// The first access outside a buffer, in words.
+    outside: OnceCell<String>,
 }
 
 impl State<'_> {
@@ -314,19 +321,22 @@ impl State<'_> {
 
     fn write(&mut self, def: &Def, position: &[i64], value: Scalar) {
         let index: Vec<i64> = def.at.iter().map(|at| at.eval(position)).collect();
-        let place = self.place(def.dst, &index);
+        let Some(place) = self.place(def.dst, &index) else { return };
         self.data[def.dst].set(place, value);
         self.written[def.dst][place] = true;
     }
 
-    fn place(&self, buffer: usize, index: &[i64]) -> usize {
+    fn place(&self, buffer: usize, index: &[i64]) -> Option<usize> {
         let buffer = &self.kernel.buffers[buffer];
         let mut place = 0;
         for (at, size) in index.iter().zip(&buffer.dims) {
-            assert!((0..*size as i64).contains(at), "`{}` has no element {index:?}", buffer.name);
+            if !(0..*size as i64).contains(at) {
+                self.outside.get_or_init(|| format!("`{}` has no element {index:?}", buffer.name));
+                return None;
+            }
             place = place * size + *at as usize;
         }
-        place
+        Some(place)
     }
 
     fn eval(&self, value: &E, position: &[i64], acc: Option<Scalar>) -> Scalar {
@@ -368,7 +378,10 @@ impl State<'_> {
                         Index::Value(e) => i64::from(eval(e).int()),
                     })
                     .collect();
-                self.data[*buffer].get(self.place(*buffer, &index))
+                match self.place(*buffer, &index) {
+                    Some(place) => self.data[*buffer].get(place),
+                    None => Scalar::zero(self.kernel.buffers[*buffer].dtype),
+                }
             }
             Expr::Acc => acc.expect("the reduced value occurs in epilogues only"),
             Expr::Unary(op, x) => unary(*op, eval(x), self.rounding),
@@ -377,8 +390,9 @@ impl State<'_> {
                 binary(*op, x, y, self.rounding)
             }
             Expr::Select(c, x, y) => {
-                let chosen = if eval(c).truth() { x } else { y };
-                eval(chosen)
+                // Generated code computes both sides, so both must stay within their buffers.
+                let (x, y) = (eval(x), eval(y));
+                if eval(c).truth() { x } else { y }
             }
             Expr::Cast(to, x) => cast(*to, eval(x), self.rounding),
         }

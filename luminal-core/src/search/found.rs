@@ -2,7 +2,7 @@
 
 use super::cascade::{FoldRun, derive};
 use super::partition::{Cut, Effort, Fused, When};
-use super::term::{Buffers, Dag, Dense, Evaluator, Id, Precision};
+use super::term::{Buffers, Dag, Dense, Evaluator, Id, Precision, Root};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use std::collections::BTreeMap;
@@ -106,13 +106,27 @@ impl Found {
         precision: Precision,
     ) -> Result<Buffers> {
         let mut stored: BTreeMap<Id, Dense> = BTreeMap::new();
-        for root in self.dag.roots.iter().filter(|root| self.dag.node(root.term).is_leaf()) {
-            let shape = graph.sizes(root.node, free);
-            let mut evaluator = Evaluator::new(&self.dag, &buffers, free, precision);
-            let data = evaluator.store(root.term, &root.index, &shape);
-            buffers.insert(root.node, (shape, data));
-        }
-        for (number, kernel) in self.kernels.iter().enumerate() {
+        let mut leaves: Vec<&Root> =
+            self.dag.roots.iter().filter(|root| self.dag.node(root.term).is_leaf()).collect();
+        let mut left: Vec<usize> = (0..self.kernels.len()).collect();
+        loop {
+            // A root that is an element of another one is no kernel's output: it is there as soon as that one is.
+            let there = |root: &&&Root| match self.dag.access(root.term) {
+                Some(access) => buffers.contains_key(&access.node),
+                None => true,
+            };
+            if let Some(place) = leaves.iter().position(|root| there(&root)) {
+                let root = leaves.remove(place);
+                let shape = graph.sizes(root.node, free);
+                let mut evaluator = Evaluator::new(&self.dag, &buffers, free, precision);
+                let data = evaluator.store(root.term, &root.index, &shape);
+                buffers.insert(root.node, (shape, data));
+                continue;
+            }
+            let ready = |number: &usize| self.kernels[*number].reads.iter().all(|n| buffers.contains_key(n));
+            let Some(number) = left.iter().copied().find(ready) else { break };
+            left.retain(|other| *other != number);
+            let kernel = &self.kernels[number];
             self.check(number, kernel)?;
             let mut evaluator = Evaluator::new(&self.dag, &buffers, free, precision);
             for input in &kernel.inputs {
@@ -137,7 +151,10 @@ impl Found {
             }
             buffers.extend(written);
         }
-        Ok(buffers)
+        match left.first() {
+            Some(number) => Err(Error::new(format!("kernel {number} reads what no kernel stores"))),
+            None => Ok(buffers),
+        }
     }
 
     /// Operands of what a kernel computes are computed there, leaves, or inputs.

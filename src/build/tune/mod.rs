@@ -116,9 +116,18 @@ impl Decider {
     }
 
     /// What to tell about measuring, for reports: nothing if nothing was to be measured.
-    pub fn remark(&self) -> Option<String> {
+    pub fn remark(&self, compiled: &Compiled) -> Option<String> {
         match (&self.timer, self.mode) {
-            (Some(timer), _) => Some(timer.remark()),
+            (Some(timer), _) => {
+                let mut text = timer.remark();
+                if let Some((mean, kernels)) = compiled.units.rank_correlation() {
+                    text += &format!(
+                        "; the model of the machine ranks schedules like the clock by {mean:.2} (Spearman, mean of \
+                         {kernels} kernels)"
+                    );
+                }
+                Some(text)
+            }
             (None, Mode::Measure | Mode::Tune) => {
                 Some("nothing was measured: the target's code does not run on this machine".into())
             }

@@ -122,7 +122,8 @@ impl Timer {
             .collect();
         let bounds: Vec<usize> = trial.graph.free.iter().map(|dim| dim.max).collect();
         let conditions = Conditions { sizes: trial.graph.sizes_near(&bounds)?, cold: self.cold };
-        let expected = check::Expected::new(trial.kernel, trial.graph, SEED)?;
+        let expected = check::Expected::new(trial.kernel, trial.graph, SEED)
+            .map_err(|error| self.wrong(trial, texts, 0, &error.to_string()))?;
         // Whoever never returns is left out, and the others begin anew.
         for _ in 0..outcomes.len() {
             let open = |number: &usize| outcomes[*number] == Outcome::NotRun;
@@ -154,7 +155,8 @@ impl Timer {
     fn wrong(&self, trial: &Trial<'_>, texts: &[String], number: usize, message: &str) -> Error {
         let error = Error::new(format!("candidate {} of {}: {message}", number + 1, trial.fused.join(" + ")));
         let candidate = &trial.candidates[number];
-        let mut text = check::reproducer(trial.kernel, &candidate.program, &error, &texts[number]);
+        let mut text = format!("{error}\n\n");
+        text += &check::reproducer(trial.kernel, &candidate.program, &texts[number]);
         text += &format!("\nschedule:\n{}\n", candidate.schedule);
         let place = self.folder.join("wrong.txt");
         let place = fs::write(&place, text).map_or_else(|e| e.to_string(), |()| place.display().to_string());
@@ -169,7 +171,7 @@ impl Timer {
 struct Child<'a> {
     trial: &'a Trial<'a>,
     libraries: &'a [Library],
-    expected: &'a check::Expected<'a>,
+    expected: &'a check::Expected,
     conditions: &'a Conditions,
 }
 

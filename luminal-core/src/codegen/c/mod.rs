@@ -11,6 +11,7 @@ use crate::kernel::math;
 
 use crate::dtype::Dtype;
 use crate::kernel::tile::{Level, Program, Var};
+use crate::mutant::planted;
 use std::fmt::Write;
 use target::{C, variable};
 
@@ -121,6 +122,7 @@ fn positions(program: &Program) -> String {
         let count = match axis.free {
             Some(d) if size == 1 => format!("sizes[{d}]"),
             Some(d) => format!("((sizes[{d}] + {}) / {size})", size - 1),
+            None if planted!(BlockMisplaced) => (axis.max / size).max(1).to_string(),
             None => axis.max.div_ceil(size).to_string(),
         };
         let name = variable(&program.kernel, Var { axis: dimension.axis, level: Level::Block });

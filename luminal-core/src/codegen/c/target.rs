@@ -8,6 +8,7 @@ use crate::kernel::ir::{Binary, Buffer, Kernel};
 use crate::kernel::layout::LayoutDigit;
 use crate::kernel::text;
 use crate::kernel::tile::{Bound, For, Part, Program, Term, Var};
+use crate::mutant::planted;
 use std::fmt::Write;
 
 /// Every generated name has a prefix of its kind: an axis called `float` must not meet the type.
@@ -225,6 +226,11 @@ fn binary_text(op: Binary, dtype: Dtype, lanes: bool, x: &str, y: &str) -> Strin
     let kind = kind(lanes, dtype);
     let call = |name: &str| format!("{kind}_{name}({x}, {y})");
     match (op, dtype) {
+        (Binary::Max, Dtype::F32) if planted!(MaxLosesNan) => match lanes {
+            true => format!("vf_select({x} > {y}, {x}, {y})"),
+            false => format!("({x} > {y} ? {x} : {y})"),
+        },
+        (Binary::Mod, Dtype::I32) if planted!(ModTruncated) => format!("{x} % {y}"),
         (Binary::Add, Dtype::F32) => format!("{x} + {y}"),
         (Binary::Sub, Dtype::F32) => format!("{x} - {y}"),
         (Binary::Mul, Dtype::F32) => format!("{x} * {y}"),
@@ -271,7 +277,9 @@ impl Target for C<'_> {
         } else {
             (format!("int64_t {name} = {}", self.bound(&l.from)), self.bound(&l.to))
         };
-        let last = if part.whole && step > 1 {
+        let last = if part.whole && planted!(LastTileLost) {
+            format!("{name} + {step} < {end}")
+        } else if part.whole && step > 1 {
             format!("{name} + {step} <= {end}")
         } else {
             format!("{name} < {end}")
@@ -443,6 +451,16 @@ impl Target for C<'_> {
         let (from, wide, lanes) = (x.dtype, to.wide(), x.lanes);
         let call = |name: &str| format!("{}_{name}({})", kind(lanes, wide), x.text);
         let widened = match (from, wide) {
+            (Dtype::F32, Dtype::I32) if to == Dtype::I32 && planted!(CastWraps) => {
+                let wrapped = |x: &str| format!("(int32_t)(int64_t)({x} == {x} ? {x} : 0.0f)");
+                match lanes {
+                    true => {
+                        let each = |lane| wrapped(&format!("{}[{lane}]", x.text));
+                        format!("(vi){{{}}}", (0..LANES).map(each).collect::<Vec<_>>().join(", "))
+                    }
+                    false => wrapped(&x.text),
+                }
+            }
             (Dtype::F32, _) if to == Dtype::U8 => call(if lanes { "u8_from_vf" } else { "u8_from_f" }),
             _ if from == wide => x.text.clone(),
             (Dtype::Bool, Dtype::Bool) => x.text.clone(),
@@ -461,6 +479,9 @@ impl Target for C<'_> {
         };
         // What the narrow type does not hold is rounded, or wraps; a bool fits everywhere.
         let text = match to {
+            Dtype::BF16 if from == Dtype::F32 && lanes && planted!(RoundingDown) => {
+                format!("(vf)((vi){widened} & VI((int32_t)0xffff0000))")
+            }
             Dtype::F16 | Dtype::BF16 if from != Dtype::Bool => {
                 format!("{}_round_{to}({widened})", kind(lanes, wide))
             }

@@ -1,6 +1,7 @@
 //! One compiled kernel against the meaning of its definitions.
 
 use super::Agreement;
+use super::compare::{Right, allowance, compare, compare_large};
 use super::memory::Memory;
 use crate::compile::Unit;
 use crate::dtype::Dtype;
@@ -15,10 +16,16 @@ use crate::kernel::tile::Program;
 use crate::plan::KernelFn;
 
 /// What integer inputs are: also indices outside of every table, which kernels must take for its ends.
-const INTEGERS: std::ops::RangeInclusive<i64> = -3..=40;
+pub(super) const INTEGERS: std::ops::RangeInclusive<i64> = -3..=40;
 /// Up to this many evaluations of an expression every element is compared, for all kinds of inputs. The meaning is slow: of
 /// larger kernels about so many evaluations are made, at the ends and at random positions of the axes.
 const MANY: f64 = 2e6;
+/// Special inputs are for the structure of a kernel, not for its size: there are fewer evaluations of each, and none where
+/// the arguments have more elements than this.
+pub(super) const FEW: f64 = 2.5e5;
+pub(super) const MOST_SPECIAL: usize = 1 << 20;
+/// So many float arguments are masked, one after the other.
+const MOST_MASKED: usize = 6;
 
 /// Runs a compiled kernel and compares all that it writes.
 ///
@@ -28,30 +35,30 @@ const MANY: f64 = 2e6;
 /// # Errors
 /// The first difference, with everything needed to see it again.
 pub unsafe fn check_kernel(unit: &Unit, function: KernelFn, graph: &Graph, seed: u64) -> Result<Agreement> {
-    let expected = Expected::new(&unit.kernel, graph, seed)?;
-    // SAFETY: passed on.
-    unsafe { expected.check(&unit.program, function) }
+    let mut agreement = Agreement::default();
+    // One after the other: large arguments need not be there for all at once.
+    for inputs in all_inputs(&unit.kernel, graph, seed, MANY)? {
+        let case = Case::new(&unit.kernel, inputs)?;
+        // SAFETY: passed on.
+        agreement.merge(unsafe { case.run(&unit.program, function) }?);
+    }
+    Ok(agreement)
 }
 
 /// What a kernel means for inputs of all kinds. Programs of all its schedules are compared with it.
-pub struct Expected<'a> {
-    kernel: &'a Kernel,
+pub struct Expected {
     cases: Vec<Case>,
 }
 
-impl<'a> Expected<'a> {
-    /// Evaluates the meaning, which is slow.
+impl Expected {
+    /// Evaluates the meaning, which is slow: less of it than [`check_kernel`] does, which sees every kernel that is used.
     ///
     /// # Errors
-    /// No free sizes satisfy the relations between them.
-    pub fn new(kernel: &'a Kernel, graph: &Graph, seed: u64) -> Result<Expected<'a>> {
-        let mut cases = vec![];
-        for (number, sizes) in free_sizes(graph)?.into_iter().enumerate() {
-            for fill in [Fill::Mixed, Fill::Negative, Fill::WithNan] {
-                cases.push(Case::new(kernel, fill, seed.wrapping_add(number as u64), sizes.clone())?);
-            }
-        }
-        Ok(Expected { kernel, cases })
+    /// No free sizes satisfy the relations between them, or the kernel reads outside of its arguments.
+    pub fn new(kernel: &Kernel, graph: &Graph, seed: u64) -> Result<Expected> {
+        let inputs = all_inputs(kernel, graph, seed, FEW)?.into_iter();
+        let cases = inputs.map(|inputs| Case::new(kernel, inputs)).collect::<Result<_>>()?;
+        Ok(Expected { cases })
     }
 
     /// Runs a compiled program of the kernel and compares all that it writes.
@@ -65,18 +72,59 @@ impl<'a> Expected<'a> {
         let mut agreement = Agreement::default();
         for case in &self.cases {
             // SAFETY: passed on.
-            agreement.merge(unsafe { case.run(self.kernel, program, function) }?);
+            agreement.merge(unsafe { case.run(program, function) }?);
         }
         Ok(agreement)
     }
 }
 
-/// Free sizes at their bounds, in the middle, and at 1, or as near to that as relations permit: tails of every kind.
-fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
+/// What one run of a kernel starts from.
+#[derive(Clone, Debug)]
+struct Inputs {
+    fill: Fill,
+    seed: u64,
+    sizes: Vec<usize>,
+    /// Evaluations of an expression.
+    most: f64,
+}
+
+/// Inputs of all kinds; of the usual ones so many evaluations are made at most.
+fn all_inputs(kernel: &Kernel, graph: &Graph, seed: u64, usual: f64) -> Result<Vec<Inputs>> {
+    let mut all = vec![];
+    for (number, sizes) in free_sizes(graph)?.into_iter().enumerate() {
+        let special = if number == 0 { special(kernel) } else { vec![] };
+        let usual = [Fill::Mixed, Fill::Negative, Fill::WithNan].map(|fill| (fill, usual));
+        for (fill, most) in usual.into_iter().chain(special.into_iter().map(|fill| (fill, FEW))) {
+            all.push(Inputs { fill, seed: seed.wrapping_add(number as u64), sizes: sizes.clone(), most });
+        }
+    }
+    Ok(all)
+}
+
+/// Infinities and large numbers: bounds of free sizes are enough for these.
+fn special(kernel: &Kernel) -> Vec<Fill> {
+    if elements(kernel) > MOST_SPECIAL {
+        return vec![];
+    }
+    let read = |argument: &usize| kernel.defs().all(|def| def.dst != *argument);
+    let float = |argument: &usize| kernel.buffers[*argument].dtype.wide() == Dtype::F32;
+    let masked = (0..kernel.args).filter(read).filter(float).take(MOST_MASKED).map(Fill::Masked);
+    masked.chain([Fill::Large]).collect()
+}
+
+/// Of all arguments.
+pub(super) fn elements(kernel: &Kernel) -> usize {
+    let elements = kernel.buffers[..kernel.args].iter().map(|buffer| buffer.dims.iter().product::<usize>());
+    elements.fold(0, usize::saturating_add)
+}
+
+/// Free sizes at their bounds, in the middle, at 1 and at 0, or as near to that as relations permit: tails of every kind.
+pub(super) fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
     if graph.free.is_empty() {
         return Ok(vec![vec![]]);
     }
-    let sizes: [fn(usize) -> usize; 3] = [|max| max, |max| (max.div_ceil(2) | 1).min(max), |max| max.min(1)];
+    let sizes: [fn(usize) -> usize; 4] =
+        [|max| max, |max| (max.div_ceil(2) | 1).min(max), |max| max.min(1), |_| 0];
     let mut all: Vec<Vec<usize>> = vec![];
     for size in sizes {
         let wanted: Vec<usize> = graph.free.iter().map(|d| size(d.max)).collect();
@@ -90,43 +138,35 @@ fn free_sizes(graph: &Graph) -> Result<Vec<Vec<usize>>> {
 
 /// One run of a kernel.
 struct Case {
-    fill: Fill,
-    seed: u64,
-    sizes: Vec<usize>,
+    inputs: Inputs,
     args: Vec<Values>,
-    rounded: Vec<Values>,
-    exact: Vec<Values>,
-    /// As `exact`, but decisions of casts that are in doubt fall the other way; none where nothing is decided by a cast.
-    other: Option<Vec<Values>>,
-    computed: Vec<Vec<bool>>,
+    meaning: Meaning,
 }
 
 impl Case {
-    fn new(kernel: &Kernel, fill: Fill, seed: u64, sizes: Vec<usize>) -> Result<Case> {
-        let sample = Sample::within(kernel, &sizes, MANY, seed);
-        let args = arguments(kernel, fill, INTEGERS, seed);
-        let run = |rounding| meaning::run_sample(kernel, &args, &sizes, rounding, &sample);
-        let (rounded, computed) = run(Rounding::F32)?;
-        let (exact, _) = run(Rounding::Exact)?;
-        let other = match decides(kernel) {
-            true => Some(run(Rounding::Other(allowance(reduced(kernel))))?.0),
-            false => None,
-        };
-        Ok(Case { fill, seed, sizes, args, rounded, exact, other, computed })
+    fn new(kernel: &Kernel, inputs: Inputs) -> Result<Case> {
+        let sample = Sample::within(kernel, &inputs.sizes, inputs.most, inputs.seed);
+        let args = arguments(kernel, inputs.fill, INTEGERS, inputs.seed);
+        let meaning = Meaning::new(kernel, &args, &inputs.sizes, &sample)
+            .map_err(|error| failed("a kernel", &inputs, &error.to_string()))?;
+        Ok(Case { inputs, args, meaning })
     }
 
     /// # Safety
     /// As [`Expected::check`].
-    unsafe fn run(&self, meant: &Kernel, program: &Program, function: KernelFn) -> Result<Agreement> {
-        let kernel = &program.kernel;
+    unsafe fn run(&self, program: &Program, function: KernelFn) -> Result<Agreement> {
+        let (kernel, inputs) = (&program.kernel, &self.inputs);
         let mut memory = Memory::new(kernel, &self.args);
         let pointers = memory.pointers();
-        let sizes: Vec<i64> = self.sizes.iter().map(|n| *n as i64).collect();
-        let blocks = program.blocks(&self.sizes) as i64;
-        // SAFETY: one pointer for each argument, each to memory of the size that its storage needs; the sizes are
-        // within their bounds; the function is a kernel of this program by the caller's promise.
-        unsafe { function(pointers.as_ptr(), sizes.as_ptr(), 0, blocks) };
-        let failed = |what: &str| self.failed(&program.name, what);
+        let sizes: Vec<i64> = inputs.sizes.iter().map(|n| *n as i64).collect();
+        let blocks = program.blocks(&inputs.sizes) as i64;
+        // As threads may run them: later blocks first, so that none can use what one before it has left.
+        for (begin, end) in [(blocks / 2, blocks), (0, blocks / 2)] {
+            // SAFETY: one pointer for each argument, each to memory of the size that its storage needs; the sizes are
+            // within their bounds; the function is a kernel of this program by the caller's promise.
+            unsafe { function(pointers.as_ptr(), sizes.as_ptr(), begin, end) };
+        }
+        let failed = |what: &str| failed(&format!("kernel {}", program.name), inputs, what);
         let mut agreement = Agreement::default();
         for argument in 0..kernel.args {
             let buffer = &kernel.buffers[argument];
@@ -135,23 +175,56 @@ impl Case {
             if !written {
                 continue;
             }
-            let right = Right {
-                rounded: &self.rounded[argument],
-                exact: &self.exact[argument],
-                other: &self.other.as_ref().unwrap_or(&self.exact)[argument],
-                computed: &self.computed[argument],
+            let (right, terms) = (self.meaning.of(argument), self.meaning.terms);
+            let compared = match inputs.fill {
+                Fill::Large => compare_large(&values, &right, terms),
+                _ => compare(&values, &right, buffer.dtype, terms),
             };
-            let same = compare(&values, &right, buffer.dtype, reduced(meant));
-            agreement.merge(same.map_err(|e| failed(&format!("`{}`: {e}", buffer.name)))?);
+            agreement.merge(compared.map_err(|e| failed(&format!("`{}`: {e}", buffer.name)))?);
         }
         Ok(agreement)
     }
+}
 
-    fn failed(&self, name: &str, what: &str) -> Error {
-        Error::new(format!(
-            "kernel {name} disagrees with its meaning: {what}\ninputs: {:?}, seed {}, free sizes {:?}",
-            self.fill, self.seed, self.sizes
-        ))
+fn failed(which: &str, inputs: &Inputs, what: &str) -> Error {
+    let Inputs { fill, seed, sizes, .. } = inputs;
+    Error::new(format!(
+        "{which} disagrees with its meaning: {what}\ninputs: {fill:?}, seed {seed}, free sizes {sizes:?}"
+    ))
+}
+
+/// What a kernel means for some arguments, with every rounding in doubt.
+pub(super) struct Meaning {
+    rounded: Vec<Values>,
+    exact: Vec<Values>,
+    other: Vec<Values>,
+    computed: Vec<Vec<bool>>,
+    /// Terms of the largest reduction.
+    pub terms: f64,
+}
+
+impl Meaning {
+    pub fn new(kernel: &Kernel, args: &[Values], sizes: &[usize], sample: &Sample) -> Result<Meaning> {
+        let run = |rounding| meaning::run_sample(kernel, args, sizes, rounding, sample);
+        let (rounded, computed) = run(Rounding::F32)?;
+        let (exact, _) = run(Rounding::Exact)?;
+        let terms = reduced(kernel);
+        // Where nothing is decided by a cast, this is `exact`.
+        let other = match decides(kernel) {
+            true => run(Rounding::Other(allowance(terms)))?.0,
+            false => exact.clone(),
+        };
+        Ok(Meaning { rounded, exact, other, computed, terms })
+    }
+
+    /// What one argument must hold afterwards.
+    pub fn of(&self, argument: usize) -> Right<'_> {
+        Right {
+            rounded: &self.rounded[argument],
+            exact: &self.exact[argument],
+            other: &self.other[argument],
+            computed: &self.computed[argument],
+        }
     }
 }
 
@@ -174,127 +247,7 @@ fn decides(kernel: &Kernel) -> bool {
     found
 }
 
-/// What rounding may do to a result of so many terms, relative to `1 + |result|`.
-fn allowance(terms: f64) -> f64 {
-    1e-5 + 6e-8 * terms
-}
-
-/// What a kernel means, with every rounding in doubt.
-struct Right<'a> {
-    /// Rounded after each operation.
-    rounded: &'a Values,
-    /// Not rounded.
-    exact: &'a Values,
-    /// Not rounded, and casts decide the other way where that is in doubt.
-    other: &'a Values,
-    /// Whether each element was computed: others say nothing.
-    computed: &'a [bool],
-}
-
-/// Compares computed values with the meaning. The order of a sum is free, so an element may differ by what rounding
-/// `terms` terms can do, and by some times what rounding each operation changes, or another decision of a cast. Numbers
-/// of 16 bits may also be neighbours.
-fn compare(computed: &Values, right: &Right<'_>, dtype: Dtype, terms: f64) -> Result<Agreement> {
-    let (Values::Float(computed), Values::Float(rounded), Values::Float(exact), Values::Float(other)) =
-        (computed, right.rounded, right.exact, right.other)
-    else {
-        for place in (0..computed.len()).filter(|place| right.computed[*place]) {
-            let found = computed.get(place);
-            if ![right.rounded, right.exact, right.other].iter().any(|values| values.get(place) == found) {
-                let expected = right.rounded.get(place);
-                return Err(Error::new(format!("element {place} is {found:?}, expected {expected:?}")));
-            }
-        }
-        return Ok(Agreement {
-            worst: 0.0,
-            elements: right.computed.iter().filter(|computed| **computed).count(),
-        });
-    };
-    let step = match dtype {
-        Dtype::F16 => 2f64.powi(-10),
-        Dtype::BF16 => 2f64.powi(-7),
-        _ => 0.0,
-    };
-    // The terms of a sum can cancel, and by luck rounding can do nothing to it: what it does to the other sums of the buffer,
-    // which are of like terms, it may do to this one.
-    let doubts = (0..computed.len()).filter(|place| right.computed[*place]);
-    let doubts =
-        doubts.map(|place| (exact[place] - rounded[place]).powi(2)).filter(|doubt| doubt.is_finite());
-    let (count, squares) = doubts.fold((0.0, 0.0), |(count, sum), doubt| (count + 1.0, sum + doubt));
-    let usual = if count > 0.0 && terms > 1.0 { f64::sqrt(squares / count) } else { 0.0 };
-    let mut worst = 0.0f64;
-    for (place, found) in computed.iter().enumerate().filter(|(place, _)| right.computed[*place]) {
-        let (rounded, exact, other) = (rounded[place], exact[place], other[place]);
-        let scale = 1.0 + exact.abs();
-        let doubt = (exact - rounded).abs() + (exact - other).abs();
-        let allowed = allowance(terms) * scale + 4.0 * doubt + 8.0 * usual + step * exact.abs();
-        let error = (found - exact).abs();
-        let same = [rounded, exact, other].contains(found) || (found.is_nan() && rounded.is_nan());
-        // With an infinity or NaN on either side a difference says nothing: only equal values agree.
-        let near = found.is_finite() && rounded.is_finite() && exact.is_finite() && error <= allowed;
-        if !same && !near {
-            return Err(Error::new(format!(
-                "element {place} is {found:e}, expected {exact:e} (+- {allowed:.1e})"
-            )));
-        }
-        if error.is_finite() {
-            worst = worst.max(error / scale);
-        }
-    }
-    Ok(Agreement { worst, elements: right.computed.iter().filter(|computed| **computed).count() })
-}
-
 /// Everything about a kernel that disagrees, for a report to the developers.
-pub fn reproducer(kernel: &Kernel, program: &Program, error: &Error, c_text: &str) -> String {
-    format!("{error}\n\nkernel:\n{kernel}\n\ntile program:\n{program}\n\nC:\n{c_text}\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn agrees(computed: f64, rounded: f64, exact: f64) -> bool {
-        let [computed, rounded, exact] = [computed, rounded, exact].map(|x| Values::Float(vec![x]));
-        let right = Right { rounded: &rounded, exact: &exact, other: &exact, computed: &[true] };
-        compare(&computed, &right, Dtype::F32, 1.0).is_ok()
-    }
-
-    #[test]
-    fn only_equal_infinities_and_nan_agree() {
-        let (inf, nan) = (f64::INFINITY, f64::NAN);
-        assert!(agrees(inf, inf, inf) && agrees(-inf, -inf, -inf) && agrees(nan, nan, nan));
-        assert!(agrees(inf, inf, 1e39), "an overflow of f32");
-        for wrong in [5.0, -inf, nan] {
-            assert!(!agrees(wrong, inf, inf), "{wrong}");
-        }
-        for wrong in [inf, -inf, nan] {
-            assert!(!agrees(wrong, 5.0, 5.0), "{wrong}");
-        }
-        assert!(!agrees(5.0, nan, nan));
-    }
-
-    #[test]
-    fn rounding_is_allowed_and_mistakes_are_not() {
-        assert!(agrees(1.000_001, 1.0, 1.0));
-        assert!(!agrees(1.001, 1.0, 1.0));
-        // Where each rounded operation loses much already, the computed value may lose as much.
-        assert!(agrees(1.002, 1.001, 1.0));
-    }
-
-    #[test]
-    fn a_decision_in_doubt_may_be_either() {
-        let one = |x| Values::Float(vec![x]);
-        let agrees = |computed: f64, other: f64, dtype| {
-            let right = Right { rounded: &one(1.0), exact: &one(1.0), other: &one(other), computed: &[true] };
-            compare(&one(computed), &right, dtype, 1.0).is_ok()
-        };
-        assert!(agrees(2.0, 2.0, Dtype::F32) && !agrees(2.0, 1.0, Dtype::F32));
-        assert!(
-            agrees(1.0 + 2f64.powi(-10), 1.0, Dtype::F16) && !agrees(1.0 + 2f64.powi(-9), 1.0, Dtype::F16)
-        );
-        let bytes = |x| Values::Int(vec![x]);
-        let right = Right { rounded: &bytes(7), exact: &bytes(7), other: &bytes(8), computed: &[true] };
-        assert!(compare(&bytes(8), &right, Dtype::U8, 1.0).is_ok());
-        assert!(compare(&bytes(6), &right, Dtype::U8, 1.0).is_err());
-    }
+pub fn reproducer(kernel: &Kernel, program: &Program, c_text: &str) -> String {
+    format!("kernel:\n{kernel}\n\ntile program:\n{program}\n\nC:\n{c_text}\n")
 }

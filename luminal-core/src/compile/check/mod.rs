@@ -1,11 +1,18 @@
 //! Translation validation: compiled code runs on seeded inputs and must agree with the meaning before it may be used.
 
+mod compare;
 mod kernel;
 mod memory;
 mod model;
+mod orders;
+mod region;
+mod tiles;
 
 pub use kernel::{Expected, check_kernel, reproducer};
 pub use model::check_model;
+pub use orders::check_orders;
+pub use region::check_region;
+pub use tiles::check_tiles;
 
 /// How far a compiled kernel or model was from its meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -9,6 +9,7 @@ use crate::kernel::ir::{Affine, AxisId, Binary, BufferId, Def, E, Expr, Index, S
 use crate::kernel::layout::{Layout, LayoutDigit};
 use crate::kernel::schedule::Nest;
 use crate::kernel::tile::{Accumulator, AxisLoops, For, Level, Mask, Part, Stmt, Tile, Var};
+use crate::mutant::planted;
 use std::rc::Rc;
 
 /// The loops so far: how far each axis is already divided.
@@ -155,7 +156,9 @@ impl Lowering<'_> {
         let op = def.reduce.as_ref().expect("only reductions have accumulators").op;
         let crossed: Vec<AxisId> = acc.axes.iter().copied().filter(|axis| !def.axes.contains(axis)).collect();
         let mut epilogue = def.epilogue.clone().unwrap_or_else(|| Rc::new(Expr::Acc));
-        let neutral = Rc::new(expr::identity(op, acc.dtype));
+        let identity =
+            if planted!(MaxFromZero) { expr::zero(acc.dtype) } else { expr::identity(op, acc.dtype) };
+        let neutral = Rc::new(identity);
         let start = match &def.init {
             Some(init) if crossed.is_empty() => init.clone(),
             Some(init) => {
@@ -228,11 +231,14 @@ impl Lowering<'_> {
         let range = self.range(axis);
         let tile = work.nest.tile_of(axis);
         let lanes = work.nest.lanes_of(axis, self.schedule.lanes);
-        let steps = if lanes > 1 {
+        let mut steps = if lanes > 1 {
             lane_steps(tile, lanes, range.lengths.as_deref())
         } else {
             register_steps(tile, range.lengths.as_deref())
         };
+        if planted!(TailLost) {
+            steps.truncate(1);
+        }
         let mut parts = vec![];
         for (step, whole) in steps {
             let mut state = state.clone();
@@ -242,7 +248,7 @@ impl Lowering<'_> {
                 state.align(axis, part.step);
             }
             state.resize(axis, step);
-            if !whole {
+            if !whole && !planted!(TailUnmasked) {
                 state.masks.push(Mask { axis, end: range.to.clone() });
             }
             parts.push(Part { step, whole, body: body(self, state)? });

@@ -5,6 +5,7 @@ use super::nests::Site;
 use crate::kernel::expr::for_each_load;
 use crate::kernel::ir::{AxisId, BufferId, Digit, Freedom, Index, Kernel, Storage};
 use crate::kernel::lower::ordered_storage;
+use crate::mutant::planted;
 
 /// One order of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ impl Wish {
             storage[*d].push(Digit { size: Digit::REST, stride });
             stride *= dims[*d].max(1);
         }
+        let stride = if planted!(PanelOverlap) { stride / 2 } else { stride };
         storage[dim].push(Digit { size: Digit::REST, stride });
         storage
     }

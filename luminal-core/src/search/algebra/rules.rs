@@ -2,6 +2,7 @@
 
 use super::analysis::{Data, Facet, Graph};
 use crate::dtype::Dtype;
+use crate::mutant::planted;
 use crate::search::term::{Id, Term};
 use egg::{ConditionalApplier, Pattern, Rewrite, Subst, Var};
 
@@ -91,7 +92,9 @@ pub const RULES: &[Rule] = &[
     rule!("assoc-add-weight", Any, false, "(+ (+ ?a ?b) ?c)" => "(+ ?a (+ ?b ?c))", |m| {
         m.b().facts.weight && m.c().facts.weight
     }),
-    rule!("hoist-sum", Any, false, "(sum ?k (* ?a ?b))" => "(* ?a (sum ?k ?b))", |m| m.a_is_outside()),
+    rule!("hoist-sum", Any, false, "(sum ?k (* ?a ?b))" => "(* ?a (sum ?k ?b))", |m| {
+        m.a_is_outside() || planted!(RuleGuard)
+    }),
     rule!("sink-sum-weight", Any, false, "(* ?a (sum ?k (* ?b ?c)))" => "(sum ?k (* ?b (* ?a ?c)))", |m| {
         let (a, c) = (m.a().facts, m.c().facts);
         m.a_is_outside() && a.weight && c.weight && a.free.is_subset(c.free)
@@ -113,7 +116,7 @@ pub const RULES: &[Rule] = &[
     rule!("max-same", Any, true, "(max ?a ?a)" => "?a", always),
     rule!("max-range", Float, true, "(max ?a ?b)" => "?b", |m| {
         let (a, b) = (m.a(), m.b());
-        !a.range.nan && a.range.high <= b.range.low && a.free() == b.free()
+        (!a.range.nan || planted!(RuleNan)) && a.range.high <= b.range.low && a.free() == b.free()
     }),
     rule!("recip-recip", Float, false, "(recip (recip ?a))" => "?a", always),
     rule!("recip-mul-const", Float, false, "(recip (* ?a ?c))" => "(* (recip ?a) (recip ?c))", |m| {
@@ -137,7 +140,12 @@ impl Rule {
         let parse = |text: &str| {
             text.parse().unwrap_or_else(|e| unreachable!("rule {} does not parse: {e}", self.name))
         };
-        (parse(self.left), parse(self.right))
+        let right = match self.name {
+            "factor-const" if planted!(RuleFactor) => "(+ ?a (* ?b ?c))",
+            "sink-sum-weight" if planted!(WeightLost) => "(sum ?k (* ?b ?c))",
+            _ => self.right,
+        };
+        (parse(self.left), parse(right))
     }
 
     /// True if the rule may fire on a match whose value is in this class.

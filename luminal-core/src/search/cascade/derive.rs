@@ -1,7 +1,8 @@
 //! Deriving a fold, or the reason why there is none.
 
 use crate::dtype::Dtype;
-use crate::search::term::{AxisSet, Dag, I32, Id, Term};
+use crate::mutant::planted;
+use crate::search::term::{AxisSet, Dag, Id, Precision, Term, apply};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -26,12 +27,11 @@ pub enum Law {
     Exp(Vec<Product>),
     /// A maximum of `.. + h`: repaired by adding `h' - h`.
     Shift(Vec<Product>),
-    /// Of `value` where the maximum is attained: reset when the maximum grows.
+    /// Of values where the maximum is attained, which for a NaN is where the element is NaN: reset when the maximum
+    /// changes.
     Attain {
         /// The earlier maximum.
         maximum: Id,
-        /// What is reduced where it is attained.
-        value: Id,
     },
     /// A sum of squares of `centred + shift`, kept as count, mean and squared deviations of `centred`.
     Moment {
@@ -140,23 +140,70 @@ impl View<'_> {
         }
     }
 
-    /// `select(y < max(y), identity, value)`
+    /// Something like `select(y < max(y), identity, value)`: whatever its spelling, the body is the identity but where an
+    /// element is the maximum. That the mask says so is found by evaluating it for every order of the two.
     fn attain(&self, body: Id, is_maximum: bool) -> Option<Law> {
-        let Term::Select([below, identity, value]) = self.dag.node(body) else { return None };
-        let Term::LessThan([y, maximum]) = self.dag.node(*below) else { return None };
-        let of_y = self.earlier.contains(maximum)
-            && matches!(self.dag.node(*maximum), Term::MaxOver([_, body]) if body == y);
-        let attains = of_y && self.is_identity(*identity, is_maximum) && !self.depends(*value);
-        attains.then_some(Law::Attain { maximum: *maximum, value: *value })
+        let dag = self.dag;
+        let mask = self.mask(body, &mut HashMap::new())?;
+        let maxima = self.earlier.iter().filter(|id| dag.reachable([mask]).contains(id));
+        let [maximum] = maxima.copied().collect::<Vec<_>>()[..] else { return None };
+        let Term::MaxOver([_, y]) = dag.node(maximum) else { return None };
+        let identity = match (is_maximum, dag.dtype(body)) {
+            (true, Dtype::F32) => f64::NEG_INFINITY,
+            (true, Dtype::I32) => f64::from(i32::MIN),
+            (false, Dtype::F32 | Dtype::I32) | (true, Dtype::Bool) => 0.0,
+            _ => return None,
+        };
+        if dag.dtype(maximum) != Dtype::F32 || self.value(body, &[(mask, 0.0)]) != Some(identity) {
+            return None;
+        }
+        const ORDERED: [f64; 4] = [f64::NEG_INFINITY, -1.0, 1.0, f64::INFINITY];
+        let holds = |x: f64, most: f64| self.value(mask, &[(*y, x), (maximum, most)]);
+        let attained = ORDERED.iter().enumerate().all(|(i, most)| {
+            let of_smaller = ORDERED[..i].iter().all(|x| holds(*x, *most) == Some(0.0));
+            of_smaller && holds(*most, *most) == Some(1.0) && holds(*most, f64::NAN) == Some(0.0)
+        });
+        (attained && holds(f64::NAN, f64::NAN) == Some(1.0)).then_some(Law::Attain { maximum })
     }
 
-    fn is_identity(&self, id: Id, maximum: bool) -> bool {
-        match self.dag.node(id) {
-            Term::F32(x) => x.value() == if maximum { f32::NEG_INFINITY } else { 0.0 },
-            Term::I32(x) => *x == I32(if maximum { i32::MIN } else { 0 }),
-            Term::Bool(x) => !x,
-            _ => false,
+    /// The truth value through which alone a value depends on earlier reductions.
+    fn mask(&self, id: Id, known: &mut HashMap<Id, Option<Id>>) -> Option<Id> {
+        if let Some(known) = known.get(&id) {
+            return *known;
         }
+        let node = self.dag.node(id);
+        let mut found = (self.dag.dtype(id) == Dtype::Bool).then_some(id);
+        if found.is_none() && !node.is_reduction() {
+            let mut masks = node.values().iter().filter(|x| self.depends(**x)).map(|x| self.mask(*x, known));
+            let first = masks.next().flatten();
+            found = first.filter(|first| masks.all(|other| other == Some(*first)));
+        }
+        known.insert(id, found);
+        found
+    }
+
+    /// A value that follows from those of some terms by comparison, selection and literals; of floats only order counts,
+    /// so literals other than infinities do not.
+    fn value(&self, id: Id, given: &[(Id, f64)]) -> Option<f64> {
+        if let Some((_, value)) = given.iter().find(|known| known.0 == id) {
+            return Some(*value);
+        }
+        let node = self.dag.node(id);
+        let float = self.dag.dtype(id) == Dtype::F32;
+        if let Some(literal) = node.constant() {
+            let value = literal.to_f64();
+            return (!float || value.is_infinite()).then_some(value);
+        }
+        if let Term::Select([condition, x, y]) = node {
+            return self.value(if self.value(*condition, given)? != 0.0 { *x } else { *y }, given);
+        }
+        let ordered = matches!(node, Term::LessThan(_) | Term::Max(_));
+        if !ordered && (float || !matches!(node, Term::Mul(_) | Term::Add(_))) {
+            return None;
+        }
+        let operands = node.values().iter().map(|x| self.value(*x, given)).collect::<Option<Vec<_>>>()?;
+        let dtype = self.dag.dtype(node.values()[0]);
+        apply(node, &operands, dtype).map(|value| Precision::Double.round(value, self.dag.dtype(id)))
     }
 
     /// True if a value depends on an earlier reduction of the fold.
@@ -223,6 +270,10 @@ impl View<'_> {
             }
             Term::Select([mask, fill, value]) if !self.depends(*mask) && zero(*fill) => {
                 self.factors(*value, deferred, exponent)
+            }
+            _ if planted!(DeferStream) => {
+                deferred.push(id);
+                Ok(())
             }
             _ => Err(format!("a factor mixes the stream and an earlier result: {}", self.dag.show(id, 3))),
         }
@@ -294,7 +345,7 @@ impl View<'_> {
                     distance <= SAME_FACTOR * product.coefficient.abs() && product.factors == wanted.factors
                 })
             };
-            if !wanted.iter().all(found) {
+            if !wanted.iter().all(found) && !planted!(PairingUnchecked) {
                 return Err(format!(
                     "a maximum does not meet its own body in {}",
                     self.dag.show(exponential, 4)

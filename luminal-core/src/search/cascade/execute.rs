@@ -91,7 +91,6 @@ impl FoldRun<'_, '_> {
             let body = self.evaluator.dag.node(component.reduction).body();
             let of = |id: Id, position: &mut [usize], with: &Fixed| self.evaluator.at(id, position, with);
             let accumulator = match (&component.law, body) {
-                (Law::Attain { value, .. }, _) => [of(*value, position, &fixed), 0.0, 0.0],
                 (Law::Moment { centred, .. }, _) => {
                     [1.0, self.round(self.products(centred, position, &fixed)), 0.0]
                 }
@@ -148,10 +147,11 @@ impl FoldRun<'_, '_> {
                     let sides = [repaired(x[0], 0), repaired(y[0], 1)];
                     [plus(sides[0], sides[1]), 0.0, 0.0]
                 }
-                Law::Attain { maximum, .. } => {
+                Law::Attain { maximum } => {
                     let kept = |value: f64, side: usize| {
-                        // The same comparison as in the body.
-                        if before[side][maximum] < fixed[maximum] { self.identity(component) } else { value }
+                        let (before, now) = (before[side][maximum], fixed[maximum]);
+                        let same = before == now || before.is_nan() && now.is_nan();
+                        if same { value } else { self.identity(component) }
                     };
                     [plus(kept(x[0], 0), kept(y[0], 1)), 0.0, 0.0]
                 }

@@ -5,7 +5,7 @@
 //! `B(x, d)`, where `d` are earlier reductions of the fold:
 //! - *defer*: factors without a streamed axis leave the sum and are applied by `finish` (scales, `1 / l` of softmax);
 //! - *exp*: `B = G(x) * exp2(g(x) + h(d))`; accumulators are repaired by `exp2(h(d') - h(d))`;
-//! - *attain*: `B = select(y < max(y), identity, g)`; accumulators start again when the maximum grows (argmax);
+//! - *attain*: `B` is the identity but where `y` is `max(y)`; accumulators start again when the maximum changes (argmax);
 //! - *moment*: `B = (a(x) + h(d))^2`; the state is (count, mean, squared deviations) of `a`, merged by Chan's formula.
 
 mod derive;

@@ -9,6 +9,7 @@ use crate::kernel::expr::zero;
 use crate::kernel::ir::{
     Affine, AxisId, Binary, Buffer, BufferId, E, Expr, Freedom, Guard, Index, Kernel, Space,
 };
+use crate::mutant::planted;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -328,12 +329,15 @@ impl<'a> Builder<'a> {
             let inside = self.dag.context.inside(*inside).clone();
             let free = if let Dim::Free { index, .. } = inside.extent { Some(index) } else { None };
             if let Some(at) = self.affine(&inside.at)
-                && guards.contains(&Guard { at, extent: inside.extent.max(), free })
+                && (guards.contains(&Guard { at, extent: inside.extent.max(), free }) || planted!(GuardTaken))
             {
                 return Ok(then_value);
             }
         }
         let (condition, otherwise) = (self.expr(condition)?, self.expr(otherwise)?);
+        if zero && self.dag.dtype(then) == Dtype::F32 && planted!(SelectProduct) {
+            return Ok(binary(Binary::Mul, &Rc::new(Expr::Cast(Dtype::F32, condition)), &then_value));
+        }
         Ok(Rc::new(Expr::Select(condition, then_value, otherwise)))
     }
 
@@ -415,7 +419,7 @@ impl<'a> Builder<'a> {
             let range = self.dag.context.range(expr);
             let within = range.is_some_and(|(low, high)| low >= 0 && high < extent as i64) && free.is_none();
             if let Some(affine) = self.affine(expr) {
-                if !within {
+                if !within && !planted!(GuardMissing) {
                     guards.push(Guard { at: affine.clone(), extent, free });
                 }
                 index.push(Index::Affine(affine));
@@ -441,6 +445,11 @@ impl<'a> Builder<'a> {
                 let both = binary(Binary::And, &first, &last);
                 mask = Some(mask.map_or(Rc::clone(&both), |mask| binary(Binary::And, &mask, &both)));
             }
+        }
+        if let (&[x, y], true) = (&self.kernel.buffers[buffer].dims[..], planted!(TransposedLoad))
+            && x == y
+        {
+            index.swap(0, 1);
         }
         let load: E = Rc::new(Expr::Load { buffer, index, guards });
         let Some(mask) = mask else { return Ok(load) };

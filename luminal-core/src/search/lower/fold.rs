@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::graph::{Reduce, Unary};
 use crate::kernel::expr;
 use crate::kernel::ir::{Affine, AxisId, Binary, BufferId, Def, E, Expr, Index, Item};
+use crate::mutant::planted;
 use std::rc::Rc;
 
 /// The fold of a kernel, if its axis is long enough and all its laws can be streamed in blocks.
@@ -23,11 +24,13 @@ pub fn choose(cone: &Cone<'_>, axes: Option<AxisSet>, options: &Options) -> Opti
         return None;
     }
     let fold = cascade::derive(cone.dag, &|id| cone.contains(id), axes).ok()?;
-    let streams = |component: &Component| {
-        cone.dag.dtype(component.reduction) == Dtype::F32
-            && matches!(component.law, Law::Plain | Law::Exp(_) | Law::Shift(_))
+    let streams = |component: &Component| match component.law {
+        Law::Plain | Law::Exp(_) | Law::Shift(_) => cone.dag.dtype(component.reduction) == Dtype::F32,
+        Law::Attain { .. } => true,
+        Law::Moment { .. } => false,
     };
-    let depends = fold.components.iter().any(|component| component.law != Law::Plain);
+    let mut components = fold.components.iter();
+    let depends = components.any(|component| component.law != Law::Plain || !component.deferred.is_empty());
     (depends && fold.components.iter().all(streams)).then_some(fold)
 }
 
@@ -90,7 +93,9 @@ impl<'a> Streamed<'a> {
             let (buffer, axes) = builder.local(free, dtype);
             let before = self.is_needed(cone, number).then(|| builder.local(free, dtype).0);
             let op = if component.maximum { Reduce::Max } else { Reduce::Sum };
-            define(builder, buffer, &axes, Rc::new(expr::identity(op, dtype)));
+            if !planted!(StateNotReset) {
+                define(builder, buffer, &axes, Rc::new(expr::identity(op, dtype)));
+            }
             states.push(State { buffer, axes, before });
         }
         states
@@ -99,6 +104,10 @@ impl<'a> Streamed<'a> {
     /// True if a later repair depends on this running value.
     fn is_needed(&self, cone: &Cone<'_>, number: usize) -> bool {
         let reduction = self.fold.components[number].reduction;
+        let attains = |component: &Component| component.law == Law::Attain { maximum: reduction };
+        if self.fold.components.iter().any(attains) {
+            return true;
+        }
         let factors = self.fold.components[number + 1..].iter().flat_map(|component| match &component.law {
             Law::Exp(products) | Law::Shift(products) => &products[..],
             _ => &[],
@@ -117,16 +126,23 @@ impl<'a> Streamed<'a> {
     ) -> Result<()> {
         let component = &self.fold.components[number];
         let state = &states[number];
-        if let Some(before) = state.before {
+        if let (Some(before), false) = (state.before, planted!(RepairStale)) {
             define(builder, before, &state.axes, load(state.buffer, &state.axes));
         }
         for deferred in &component.deferred {
             builder.replace(*deferred, Rc::new(Expr::Float(1.0)));
         }
+        // What attains a maximum is compared with the maximum itself, guarded against nothing.
+        let mut guarded_maximum = None;
+        if let Law::Attain { maximum } = component.law {
+            guarded_maximum = Some((maximum, builder.value(maximum, None)?));
+            let raw = self.state_of(maximum, states);
+            builder.replace(maximum, load(raw.buffer, &raw.axes));
+        }
         defs::shared(cone, component.reduction, builder)?;
         let own = load(state.buffer, &state.axes);
         let init = match &component.law {
-            Law::Exp(products) => {
+            Law::Exp(products) if !planted!(RepairMissing) => {
                 let ratio = self.repair(cone, builder, products, states, number, repairs, true)?;
                 binary(Binary::Mul, &own, &ratio)
             }
@@ -134,12 +150,22 @@ impl<'a> Streamed<'a> {
                 let shift = self.repair(cone, builder, products, states, number, repairs, false)?;
                 binary(Binary::Add, &own, &shift)
             }
+            Law::Attain { maximum } => {
+                let op = if component.maximum { Reduce::Max } else { Reduce::Sum };
+                let nothing = Rc::new(expr::identity(op, cone.dag.dtype(component.reduction)));
+                let raw = self.state_of(*maximum, states);
+                let before = raw.before.expect("a maximum that others attain keeps its old value");
+                kept_if_same(&load(before, &raw.axes), &load(raw.buffer, &raw.axes), own, nothing)
+            }
             _ => own,
         };
         let body = cone.dag.node(component.reduction).body().expect("a reduction has a body");
         let expr = builder.value(body, None)?;
         for deferred in &component.deferred {
             builder.restore(*deferred);
+        }
+        if let Some((maximum, guarded)) = guarded_maximum {
+            builder.replace(maximum, guarded);
         }
         let reduce = defs::reduce(cone.dag, component.reduction, builder);
         builder.kernel.items.push(Item::Def(Def {
@@ -152,9 +178,18 @@ impl<'a> Streamed<'a> {
             epilogue: None,
             pre: vec![],
         }));
+        if let (Some(before), true) = (state.before, planted!(RepairStale)) {
+            define(builder, before, &state.axes, load(state.buffer, &state.axes));
+        }
         let running = self.value(builder, number, states)?;
-        builder.replace(component.reduction, guarded(component.maximum, &running));
+        let maximum = component.maximum && !matches!(component.law, Law::Attain { .. });
+        builder.replace(component.reduction, guarded(maximum, &running));
         Ok(())
+    }
+
+    fn state_of<'s>(&self, reduction: Id, states: &'s [State]) -> &'s State {
+        let number = self.fold.components.iter().position(|component| component.reduction == reduction);
+        &states[number.expect("a fold attains maxima of its own")]
     }
 
     /// `exp2(h(new) - h(old))`, or `h(new) - h(old)`: what changes the running value when those it depends on have
@@ -192,14 +227,17 @@ impl<'a> Streamed<'a> {
         for (reduction, current) in changed {
             builder.replace(reduction, current);
         }
+        let (new, old) = if planted!(RepairInverted) { (old, new) } else { (new, old) };
         let difference = binary(Binary::Sub, &new, &old);
         let (ratio, nothing) = match exponential {
             true => (Rc::new(Expr::Unary(Unary::Exp2, difference)), 1.0),
             false => (difference, 0.0),
         };
         let value = match empty {
-            Some(empty) => Rc::new(Expr::Select(empty, Rc::new(Expr::Float(nothing)), ratio)),
-            None => ratio,
+            Some(empty) if !planted!(EmptyRepaired) => {
+                Rc::new(Expr::Select(empty, Rc::new(Expr::Float(nothing)), ratio))
+            }
+            _ => ratio,
         };
         // Kept: several running values use it, and each would compute it again for every position of its own axes.
         let free =
@@ -264,10 +302,24 @@ fn below_all(value: &E) -> E {
 /// A maximum that no element has reached is read as 0: the difference of two infinities is NaN, and what is -inf must
 /// count as nothing.
 fn guarded(maximum: bool, value: &E) -> E {
-    match maximum {
+    match maximum && !planted!(EmptyUnguarded) {
         true => Rc::new(Expr::Select(below_all(value), Rc::new(Expr::Float(0.0)), Rc::clone(value))),
         false => Rc::clone(value),
     }
+}
+
+/// A running value if the maximum that its elements attain has not changed: it is equal, or is NaN and was.
+fn kept_if_same(before: &E, now: &E, value: E, nothing: E) -> E {
+    let is_number = |x: &E| {
+        let infinity = |sign: f32| Rc::new(Expr::Float(sign * f32::INFINITY));
+        let (below, above) =
+            (binary(Binary::LessThan, x, &infinity(1.0)), binary(Binary::LessThan, &infinity(-1.0), x));
+        binary(Binary::Or, &below, &above)
+    };
+    let select = |condition, x: &E, y: &E| Rc::new(Expr::Select(condition, x.clone(), y.clone()));
+    let was_nan = select(is_number(before), &nothing, &value);
+    let not_greater = select(is_number(now), &value, &was_nan);
+    select(binary(Binary::LessThan, before, now), &nothing, &not_greater)
 }
 
 /// The value of a sum of products.

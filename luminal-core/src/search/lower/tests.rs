@@ -1,6 +1,7 @@
 //! Kernels as the lowering leaves them, run by definition, against the reference interpreter of the graph.
 
 mod attention;
+mod random;
 
 use super::*;
 use crate::dtype::Dtype;
@@ -45,8 +46,21 @@ fn each(shape: &[usize], mut visit: impl FnMut(usize, &[usize])) {
     }
 }
 
-/// Runs the kernels of a program in order; gives outputs and what states become.
+/// Runs the kernels of a program in order by definition; gives outputs and what states become.
 fn run(graph: &Graph, program: &Program, feeds: &Feeds, free: &[usize], block: usize) -> Vec<Tensor> {
+    run_with(graph, program, feeds, free, &mut |lowered, args| {
+        meaning::run_blocks(&lowered.kernel, args, free, Rounding::F32, block).unwrap()
+    })
+}
+
+/// As [`run`], each kernel by a function of its arguments.
+fn run_with(
+    graph: &Graph,
+    program: &Program,
+    feeds: &Feeds,
+    free: &[usize],
+    kernel: &mut dyn FnMut(&Lowered, &[Elements]) -> Vec<Elements>,
+) -> Vec<Tensor> {
     let bounds = |value: &Value| value.shape.iter().map(|&d| d.max()).collect::<Vec<_>>();
     let mut memory: Vec<Elements> = (program.values.list.iter())
         .map(|value| match value.source {
@@ -61,7 +75,7 @@ fn run(graph: &Graph, program: &Program, feeds: &Feeds, free: &[usize], block: u
         .collect();
     for lowered in &program.kernels {
         let args: Vec<Elements> = lowered.args.iter().map(|value| memory[*value].clone()).collect();
-        let after = meaning::run_blocks(&lowered.kernel, &args, free, Rounding::F32, block).unwrap();
+        let after = kernel(lowered, &args);
         for ((value, writes), elements) in lowered.args.iter().zip(&lowered.writes).zip(after) {
             if *writes {
                 memory[*value] = elements;

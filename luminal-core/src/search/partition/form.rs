@@ -1,6 +1,6 @@
 //! Which sets of values one kernel can compute.
 
-use super::problem::Problem;
+use super::problem::{Problem, Rounding};
 use super::set::NodeSet;
 use crate::search::term::AxisSet;
 
@@ -42,7 +42,7 @@ impl Form {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape {
     pub form: Form,
-    /// Axes that are streamed as a fold.
+    /// Axes that may be streamed as a fold.
     pub fold: Option<AxisSet>,
     /// The values of the set that the kernel may store.
     pub storable: NodeSet,
@@ -77,7 +77,7 @@ impl Cone<'_, '_> {
     }
 
     fn folds(&self, axes: AxisSet) -> bool {
-        self.problem.folds(self.set, axes)
+        self.problem.folds(self.set, axes).is_some()
     }
 
     fn fits_on_chip(&self, axes: AxisSet) -> bool {
@@ -100,7 +100,10 @@ impl Cone<'_, '_> {
         }
         if self.fits_on_chip(over) {
             let storable = self.storable(|i| outer.is_subset(p.free(i)));
-            return Some(Shape { form: Form::Row, fold: None, storable });
+            // On chip or as a stream, as long as nothing along the row is stored.
+            let may = self.reductions.len() > 1 && !self.out.meets(over);
+            let streams = may && p.folds(self.set, over) == Some(Rounding::Same);
+            return Some(Shape { form: Form::Row, fold: streams.then_some(over), storable });
         }
         let streams = !self.out.meets(over) && self.folds(over);
         let storable = self.storable(|i| p.free(i) == outer);

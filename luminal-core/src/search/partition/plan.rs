@@ -275,7 +275,8 @@ pub(super) fn fused(problem: &Problem, kernel: &Candidate, outputs: &[usize], wh
         inputs: inputs.ids(),
         reads: reads.into_iter().collect(),
         form: kernel.form,
-        fold: kernel.fold,
+        // What lies along the stream cannot be stored before its end.
+        fold: kernel.fold.filter(|axes| !outputs.iter().any(|i| problem.free(*i).meets(*axes))),
         when,
         bound,
         cost,

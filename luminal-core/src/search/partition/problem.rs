@@ -10,6 +10,15 @@ use egg::Language;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
+/// How a fold rounds, compared with its reductions one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rounding {
+    /// As they do.
+    Same,
+    /// More than they do: the squared deviations of a row from a mean that is not known yet.
+    More,
+}
+
 /// A partition problem: make `roots` out of `ops`.
 pub(super) struct Problem<'a> {
     pub graph: &'a Graph,
@@ -35,7 +44,7 @@ pub(super) struct Problem<'a> {
     seconds: Vec<f64>,
     /// For each op what has to be computed before it, itself included.
     below: Vec<NodeSet>,
-    folds: RefCell<HashMap<(AxisSet, NodeSet), bool>>,
+    folds: RefCell<HashMap<(AxisSet, NodeSet), Option<Rounding>>>,
 }
 
 impl<'a> Problem<'a> {
@@ -206,8 +215,8 @@ impl<'a> Problem<'a> {
             && self.users[i].iter().any(|user| set.contains(user) && self.is_contraction(user, set))
     }
 
-    /// True if the reductions of a set over these axes are a fold.
-    pub fn folds(&self, set: &NodeSet, axes: AxisSet) -> bool {
+    /// Whether the reductions of a set over these axes are a fold, and how it rounds.
+    pub fn folds(&self, set: &NodeSet, axes: AxisSet) -> Option<Rounding> {
         // Only what these reductions depend on matters, so that cones share the answer.
         let mut relevant = self.empty();
         for i in (0..self.dag.nodes.len()).rev().filter(|i| set.contains(*i)) {
@@ -224,7 +233,11 @@ impl<'a> Problem<'a> {
         if let Some(known) = self.folds.borrow().get(&key) {
             return *known;
         }
-        let folds = cascade::derive(self.dag, &|id| key.1.contains(usize::from(id)), axes).is_ok();
+        let fold = cascade::derive(self.dag, &|id| key.1.contains(usize::from(id)), axes);
+        let folds = fold.ok().map(|fold| {
+            let moments = fold.components.iter().any(|part| matches!(part.law, cascade::Law::Moment { .. }));
+            if moments { Rounding::More } else { Rounding::Same }
+        });
         self.folds.borrow_mut().insert(key, folds);
         folds
     }

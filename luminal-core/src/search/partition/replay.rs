@@ -127,7 +127,7 @@ impl Problem<'_> {
             Some(fold) => Some(fold.iter().map(|axis| *axis as Axis).collect::<AxisSet>()),
             None => None,
         };
-        if fold.is_some_and(|axes| !self.folds(&set, axes)) {
+        if fold.is_some_and(|axes| self.folds(&set, axes).is_none()) {
             return Err(fail("it is no fold"));
         }
         Ok(Candidate {

@@ -27,32 +27,38 @@ pub enum Attention {
 
 /// Attention of 5 queries over 9 keys.
 pub fn attention(kind: Attention, guard: bool) -> Graph {
+    attention_of(kind, guard, [5, 9, 3])
+}
+
+/// Attention of so many queries over so many keys, in heads of this width.
+pub fn attention_of(kind: Attention, guard: bool, [queries, keys, width]: [usize; 3]) -> Graph {
     let mut g = Graph::default();
     let shared = kind == Attention::Grouped;
-    let q = g.input("q", &[fixed(4), fixed(5), fixed(3)], F32);
+    let q = g.input("q", &[fixed(4), fixed(queries), fixed(width)], F32);
     let [k, v] = ["k", "v"].map(|name| {
-        let x = g.input(name, &[fixed(if shared { 2 } else { 4 }), fixed(9), fixed(3)], F32);
+        let x = g.input(name, &[fixed(if shared { 2 } else { 4 }), fixed(keys), fixed(width)], F32);
         if shared { group(&mut g, x, 2) } else { x }
     });
     let s = scores(&mut g, q, k);
     let mut s = scale(&mut g, s, 0.577);
-    let (i, j) = iotas(&mut g, fixed(5), fixed(9));
+    let (i, j) = iotas(&mut g, fixed(queries), fixed(keys));
+    let after = keys as f64 - queries as f64;
     let lowest = literal(&mut g, f64::NEG_INFINITY);
     let integer = |g: &mut Graph, n: f64| g.constant(n, I32);
     match kind {
         Attention::Plain | Attention::Grouped => {}
         Attention::Causal => {
-            let four = integer(&mut g, 4.0);
-            let last = add(&mut g, i, four);
+            let after = integer(&mut g, after);
+            let last = add(&mut g, i, after);
             let masked = less(&mut g, last, j);
             s = select(&mut g, masked, lowest, s);
         }
         Attention::Additive => {
-            let mask = g.input("additive", &[fixed(5), fixed(9)], F32);
+            let mask = g.input("additive", &[fixed(queries), fixed(keys)], F32);
             s = add(&mut g, s, mask);
         }
         Attention::Boolean => {
-            let mask = g.input("boolean", &[fixed(5), fixed(9)], Bool);
+            let mask = g.input("boolean", &[fixed(queries), fixed(keys)], Bool);
             s = select(&mut g, mask, s, lowest);
         }
         Attention::Alibi => {
@@ -61,8 +67,8 @@ pub fn attention(kind: Attention, guard: bool) -> Graph {
             let i = mul(&mut g, i, minus);
             let distance = add(&mut g, j, i);
             let distance = g.cast(distance, F32);
-            let slope = g.expand(slope, 1, fixed(5));
-            let slope = g.expand(slope, 2, fixed(9));
+            let slope = g.expand(slope, 1, fixed(queries));
+            let slope = g.expand(slope, 2, fixed(keys));
             let bias = mul(&mut g, distance, slope);
             s = add(&mut g, s, bias);
         }
@@ -72,9 +78,9 @@ pub fn attention(kind: Attention, guard: bool) -> Graph {
             s = scale(&mut g, t, 30.0);
         }
         Attention::Window => {
-            let (four, one) = (integer(&mut g, 4.0), integer(&mut g, 1.0));
-            let last = add(&mut g, i, four);
-            let first = add(&mut g, i, one);
+            let (after, first) = (integer(&mut g, after), integer(&mut g, after - 3.0));
+            let last = add(&mut g, i, after);
+            let first = add(&mut g, i, first);
             for masked in [less(&mut g, last, j), less(&mut g, j, first)] {
                 s = select(&mut g, masked, lowest, s);
             }
@@ -87,13 +93,19 @@ pub fn attention(kind: Attention, guard: bool) -> Graph {
 
 /// A function of rows of `[4, 11]`.
 pub fn rows(f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Graph {
+    rows_of([4, 11], f)
+}
+
+/// A function of so many rows of this length.
+pub fn rows_of([count, length]: [usize; 2], f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Graph {
     let mut g = Graph::default();
-    let x = g.input("x", &[fixed(4), fixed(11)], F32);
+    let x = g.input("x", &[fixed(count), fixed(length)], F32);
     let y = f(&mut g, x);
     output(g, y)
 }
 
-fn log_sum_exp(g: &mut Graph, x: NodeId, guard: bool) -> NodeId {
+/// `log sum e^x` along the last axis; `guard` makes the maximum of a row of -inf 0.
+pub fn log_sum_exp(g: &mut Graph, x: NodeId, guard: bool) -> NodeId {
     let last = g.nodes[x].shape.len() - 1;
     let m = row_maximum(g, x, guard);
     let wide = along_last(g, m, x);
@@ -105,25 +117,33 @@ fn log_sum_exp(g: &mut Graph, x: NodeId, guard: bool) -> NodeId {
     add(g, m, l)
 }
 
-fn log_softmax(g: &mut Graph, x: NodeId) -> NodeId {
+/// `x - log sum e^x` along the last axis.
+pub fn log_softmax(g: &mut Graph, x: NodeId) -> NodeId {
     let l = log_sum_exp(g, x, false);
     let l = along_last(g, l, x);
     sub(g, x, l)
 }
 
-/// First position of the maximum: `-max(select(y < max, MIN, -position))`.
-fn argmax(g: &mut Graph, y: NodeId) -> NodeId {
+/// First position of the maximum; of the first NaN, if there is one.
+pub fn argmax(g: &mut Graph, y: NodeId) -> NodeId {
     let last = g.nodes[y].shape.len() - 1;
-    let size = g.nodes[y].shape[last];
-    let m = g.reduce(Reduce::Max, y, last);
-    let m = along_last(g, m, y);
-    let below = less(g, y, m);
-    let position = g.iota(size);
-    let (minus, lowest) = (g.constant(-1.0, I32), g.constant(f64::from(i32::MIN), I32));
-    let negative = mul(g, position, minus);
-    let chosen = select(g, below, lowest, negative);
-    let best = g.reduce(Reduce::Max, chosen, last);
-    mul(g, best, minus)
+    g.argmax(y, last)
+}
+
+/// The mean over rows of `log sum e^y - y[target]`: what a classifier is trained with.
+pub fn cross_entropy(g: &mut Graph, y: NodeId) -> NodeId {
+    let to = shape(g, y);
+    let target = g.input("target", &to[..1], I32);
+    let target = g.expand(target, 1, to[1]);
+    let position = g.iota(to[1]);
+    let position = g.expand(position, 0, to[0]);
+    let (before, after) = (less(g, position, target), less(g, target, position));
+    let other = binary(g, Binary::Max, before, after);
+    let zero = literal(g, 0.0);
+    let chosen = select(g, other, zero, y);
+    let chosen = g.reduce(Reduce::Sum, chosen, 1);
+    let l = log_sum_exp(g, y, false);
+    sub(g, l, chosen)
 }
 
 fn floor(g: &mut Graph, x: NodeId) -> NodeId {
@@ -133,13 +153,13 @@ fn floor(g: &mut Graph, x: NodeId) -> NodeId {
 }
 
 /// Rows scaled by their greatest absolute value, multiplied, and scaled back.
-fn quantised_matmul(g: &mut Graph, x: NodeId, round: bool) -> NodeId {
+pub fn quantised_matmul(g: &mut Graph, x: NodeId, round: bool) -> NodeId {
     let negative = scale(g, x, -1.0);
     let magnitude = binary(g, Binary::Max, x, negative);
     let m = g.reduce(Reduce::Max, magnitude, 1);
     let r = g.unary(Unary::Recip, m);
     let r = scale(g, r, 127.0);
-    let r = g.expand(r, 1, fixed(11));
+    let r = along_last(g, r, x);
     let mut q = mul(g, x, r);
     if round {
         q = offset(g, q, 0.5);
@@ -184,6 +204,13 @@ pub fn folds() -> Vec<(String, Graph)> {
         }),
     );
     add(
+        "cross-entropy of matmul",
+        rows(|g, x| {
+            let y = linear(g, x, "linear", 9, false);
+            cross_entropy(g, y)
+        }),
+    );
+    add(
         "log sum exp of matmul",
         rows(|g, x| {
             let y = linear(g, x, "linear", 9, false);
@@ -211,21 +238,23 @@ pub fn traps() -> Vec<(String, Graph)> {
             g.reduce(Reduce::Max, y, 1)
         }),
     );
-    add(
-        "count above the mean",
-        rows(|g, x| {
-            let m = mean(g, x);
-            let m = along_last(g, m, x);
-            let above = less(g, m, x);
-            let one = g.cast(above, F32);
-            g.reduce(Reduce::Sum, one, 1)
-        }),
-    );
+    add("count above the mean", rows(count_above_mean));
     cases
 }
 
-fn different_masks(g: &mut Graph, x: NodeId) -> NodeId {
-    let j = g.iota(fixed(11));
+/// How many elements of a row are greater than its mean.
+pub fn count_above_mean(g: &mut Graph, x: NodeId) -> NodeId {
+    let m = mean(g, x);
+    let m = along_last(g, m, x);
+    let above = less(g, m, x);
+    let one = g.cast(above, F32);
+    g.reduce(Reduce::Sum, one, 1)
+}
+
+/// A sum of exponentials reduced by the maximum of fewer elements: some may be positive.
+pub fn different_masks(g: &mut Graph, x: NodeId) -> NodeId {
+    let length = shape(g, x)[1];
+    let j = g.iota(length);
     let (five, eight) = (g.constant(5.0, I32), g.constant(8.0, I32));
     let (lowest, zero) = (literal(g, f64::NEG_INFINITY), literal(g, 0.0));
     let near = less(g, j, five);
@@ -239,18 +268,27 @@ fn different_masks(g: &mut Graph, x: NodeId) -> NodeId {
     g.reduce(Reduce::Sum, e, 1)
 }
 
+/// Softmax along the rows, then along the columns of what comes out.
+pub fn two_softmaxes(g: &mut Graph, x: NodeId) -> NodeId {
+    let y = softmax(g, x, false);
+    let y = g.permute(y, &[1, 0]);
+    softmax(g, y, false)
+}
+
+/// Attention that also returns its weights.
+pub fn attention_and_weights(sizes: [usize; 3]) -> Graph {
+    let mut g = attention_of(Attention::Plain, false, sizes);
+    let weights = [fixed(4), fixed(sizes[0]), fixed(sizes[1])];
+    let p = (0..g.nodes.len()).rev().find(|n| g.nodes[*n].shape == weights).unwrap();
+    g.outputs.push((String::from("weights"), p));
+    g
+}
+
 /// Graphs whose reductions run over different axes or whose inner values are outputs: several kernels, all right.
 pub fn separate() -> Vec<(String, Graph)> {
     let mut cases = Vec::new();
     let mut add = |name: &str, graph: Graph| cases.push((String::from(name), graph));
-    add(
-        "two softmaxes over different axes",
-        rows(|g, x| {
-            let y = softmax(g, x, false);
-            let y = g.permute(y, &[1, 0]);
-            softmax(g, y, false)
-        }),
-    );
+    add("two softmaxes over different axes", rows(two_softmaxes));
     add(
         "sums over different axes",
         rows(|g, x| {
@@ -262,10 +300,7 @@ pub fn separate() -> Vec<(String, Graph)> {
             mul(g, columns, total)
         }),
     );
-    let mut g = attention(Attention::Plain, false);
-    let p = (0..g.nodes.len()).rev().find(|n| g.nodes[*n].shape == [fixed(4), fixed(5), fixed(9)]).unwrap();
-    g.outputs.push((String::from("weights"), p));
-    add("softmax weights also an output", g);
+    add("softmax weights also an output", attention_and_weights([5, 9, 3]));
     cases
 }
 

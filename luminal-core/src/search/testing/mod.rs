@@ -8,6 +8,7 @@ pub mod cases;
 pub mod deep;
 pub mod evaluate;
 pub mod models;
+pub mod random;
 pub mod windows;
 
 pub use build::fixed;
