@@ -12,7 +12,10 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Instant;
 
-const MODELS: [(&str, fn() -> Graph); 7] = [
+/// A name, and the model as a graph.
+type Model = (&'static str, fn() -> Graph);
+
+const MODELS: [Model; 7] = [
     ("bert", models::bert),
     ("llama prefill", models::llama::<128, 1024>),
     ("llama decode", models::llama::<1, 1024>),

@@ -228,7 +228,7 @@ impl<'a> Streamed<'a> {
             builder.replace(reduction, current);
         }
         let (new, old) = if planted!(RepairInverted) { (old, new) } else { (new, old) };
-        let difference = binary(Binary::Sub, &new, &old);
+        let difference = difference(&new, &old);
         let (ratio, nothing) = match exponential {
             true => (Rc::new(Expr::Unary(Unary::Exp2, difference)), 1.0),
             false => (difference, 0.0),
@@ -273,6 +273,23 @@ impl<'a> Streamed<'a> {
 
 fn reaches(cone: &Cone<'_>, from: Id, to: Id) -> bool {
     from == to || cone.dag.node(from).values().iter().any(|value| reaches(cone, *value, to))
+}
+
+/// `new - old`, with what both are multiplied by taken out: a running value that has not changed must give exactly 0,
+/// which a difference of two products does not where one of them is rounded and the other part of a multiply-add.
+fn difference(new: &E, old: &E) -> E {
+    if let (Expr::Binary(Binary::Mul, x, factor), Expr::Binary(Binary::Mul, y, other)) = (&**new, &**old) {
+        if factor == other {
+            return binary(Binary::Mul, &difference(x, y), factor);
+        }
+        if x == y {
+            return binary(Binary::Mul, x, &difference(factor, other));
+        }
+    }
+    if let (Expr::Binary(Binary::Add, x, rest), Expr::Binary(Binary::Add, y, other)) = (&**new, &**old) {
+        return binary(Binary::Add, &difference(x, y), &difference(rest, other));
+    }
+    binary(Binary::Sub, new, old)
 }
 
 /// Adds `buffer[axes] = value`.
