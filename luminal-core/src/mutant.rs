@@ -1,7 +1,7 @@
 //! Planted bugs, for the tests of the checks: each is switched on by its name, one at a time, and must be caught by the
 //! build. `docs/mutants.md` lists them.
 //!
-//! Only with the cargo feature `mutants`, which nothing but tests of this repository sets. Without it [`planted!`] is the
+//! Only with the cargo feature `mutants`, which nothing but tests of this repository sets. Without it `planted!` is the
 //! literal `false`, and neither the names nor the wrong code are compiled.
 
 /// True where the planted bug of this name is switched on.
