@@ -98,7 +98,8 @@ impl Package {
         let out = last.expect("the build script has run").join("out");
         ["scores_v3.c", "scores.ptx", "scores.rs"].map(|file| {
             // Symbols have the package's name in them.
-            fs::read_to_string(out.join(file)).unwrap_or_default().replace(&name, "package")
+            let text = fs::read_to_string(out.join(file)).unwrap_or_default();
+            text.replace(&format!("luminal_{name}"), "luminal_package")
         })
     }
 }
@@ -151,7 +152,7 @@ fn a_package_is_tuned_checked_and_built_from_its_lock() {
     has(&bad(&package.luminal(&["explain", "score"])), &["no model `score`", "it has scores"]);
 
     // Elsewhere, measured by another processor and compiler: the same code, byte for byte.
-    let elsewhere = Package::new("elsewhere");
+    let elsewhere = Package::new("borrowed");
     let foreign: String = lock
         .lines()
         .map(|line| match line.split_once(" = ") {
